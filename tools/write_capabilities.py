@@ -32,6 +32,9 @@ CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
     "rows in blocks: [out of core](how-to/large-data.md), on [a cluster](how-to/dask.md)": (
         lambda engine: engine.learns_blocks or engine.trains_elsewhere
     ),
+    "[rows that belong together](how-to/groups.md) (`fit(..., groups=)`)": (
+        lambda engine: engine.leaves_groups_out
+    ),
     "sparse rows": lambda engine: engine.for_sparse() is not None,
     "works on a GPU": lambda engine: engine.device_space is not None,
     "the result depends on the seed": lambda engine: engine.is_random,

@@ -139,3 +139,37 @@ def test_estimates_are_numbers():
     assert (f"{small:.0%}", f"{small}", str(small)) == (
         "10% (5% to 20%)", "0.1 (0.05 to 0.2)", "0.1 (0.05 to 0.2)",
     )  # fmt: skip
+
+
+def made_up(rng, n, direction):
+    X = rng.normal(size=(n, len(direction)))
+    return X, (X @ direction + rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize(("kernel", "d"), [("linear", 20), ("rbf", 3)])
+def test_the_interval_of_the_log_loss_covers_that_of_new_points_where_points_are_few(kernel, d):
+    found = []
+    for k in range(100):
+        rng = np.random.default_rng([2, k, d])
+        direction = 2 * rng.normal(size=d) / np.sqrt(d)
+        clf = BayesPointClassifier(kernel=kernel).fit(*made_up(rng, 40, direction))
+        X, y = made_up(rng, 2000, direction)
+        true = -np.log(clf.predict_proba(X)[np.arange(len(y)), y]).mean()
+        seen = -np.log(clf.model_.fact("label_scores")[:, 0])
+        # Independent losses of a normal distribution, by predictions that have learned nothing.
+        narrow = abs(true - seen.mean()) <= 1.96 * seen.std() / np.sqrt(40)
+        expected = clf.expected_scores_["log_loss"]
+        within = expected.low <= true <= expected.high
+        found.append([within, narrow, expected.value - true, seen.mean() - true])
+    covered, too_narrow, off, plainly_off = np.mean(found, axis=0)
+    assert covered >= 0.93
+    assert too_narrow < 0.88
+    assert abs(off) < 5 * np.std(found, axis=0)[2] / np.sqrt(len(found))
+    assert abs(off) < abs(plainly_off)  # without what was learned it is too small
+
+
+def test_what_was_learned_from_all_labels_costs_a_share_of_a_nat():
+    p, codes = np.tile([[0.3, 0.7]], (50, 1)), np.repeat([0, 1], [15, 35])
+    plain, learned = (expected_scores(p, codes, n_learned=k)["log_loss"] for k in (0.0, 2.0))
+    assert learned.value == pytest.approx(plain.value + 2 / 50)
+    assert learned.low == plain.low and learned.high > plain.high

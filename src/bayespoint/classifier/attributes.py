@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.classifier.calibration import Estimate, expected_scores, label_scores
+from bayespoint.classifier.calibration import Estimate, expected_scores, label_scores, trusted
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import Coding
@@ -117,14 +117,19 @@ def warn_of(model: Model) -> None:
         warn_user(warning)
 
 
-def facts_of(model: Model, problem: Problem, choice: Any = None) -> dict[str, Any]:
+def facts_of(
+    model: Model, problem: Problem, choice: Any = None, learns_temperature: bool = False
+) -> dict[str, Any]:
     """What a fit finds besides the model, by name."""
     facts: dict[str, Any] = {}
     left_out = None if choice is None else choice.left_out
     if left_out is None and model.posterior.left_out_log_probability is not None:
         left_out = left_out_probabilities(model, problem.codes)
     if left_out is not None:
-        facts |= scores(left_out, problem.codes, problem.weight)
+        learned = n_learned(model, problem, learns_temperature and model.coding.temperature != 1)
+        facts |= scores(left_out, problem, learned if choice is None else choice.n_learned)
+    if problem.groups is not None:
+        facts["n_groups"] = int(problem.groups.max()) + 1
     facts |= out_of_bag(model, problem)
     relevance = relevance_of(model, problem.points)
     if relevance is not None:
@@ -144,15 +149,21 @@ def left_out_probabilities(model: Model, codes: NDArray) -> NDArray[np.float64]:
     return model.coding.probabilities(*model.coding.left_out(log_probability, codes))
 
 
-def scores(
-    left_out: NDArray[np.float64], codes: NDArray, weight: NDArray[np.float64] | None
-) -> dict[str, Any]:
+def n_learned(model: Model, problem: Problem, learns_temperature: bool) -> float:
+    """Numbers that left-out predictions have from all labels: prior scale and temperature."""
+    n = len(problem.codes) if problem.weight is None else problem.weight.sum()
+    scale = float(np.ravel(model.run.measures.get("prior_scale", 1.0))[0])
+    return (scale != 1) + learns_temperature * trusted(problem.n_units or n)
+
+
+def scores(left_out: NDArray[np.float64], problem: Problem, learned: float) -> dict[str, Any]:
     """Expected scores, the leave-one-out error among them, and what sets of labels need."""
-    expected = expected_scores(left_out, codes, weight)
+    codes, groups = problem.codes, problem.groups
+    expected = expected_scores(left_out, codes, problem.weight, groups, learned)
     return {
         "expected_scores": expected,
         "left_out_error": expected["error"].value,
-        "label_scores": label_scores(left_out, codes),
+        "label_scores": label_scores(left_out, codes, groups),
     }
 
 
@@ -177,9 +188,10 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
     copies = None if weight is None else beside(decision, weight)[known]
     seen = beside(decision, codes)[known]
-    expected = expected_scores(probabilities, seen, copies)
+    groups = None if problem.groups is None else problem.groups[known]
+    expected = expected_scores(probabilities, seen, copies, groups)
     facts |= {"expected_scores": expected, "oob_score": 1 - expected["error"].value}
-    return facts | {"label_scores": label_scores(probabilities, seen)}
+    return facts | {"label_scores": label_scores(probabilities, seen, groups)}
 
 
 def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:

@@ -72,7 +72,7 @@ def learn_batch(
         )
     seed = new_seed(parameters) if before is None else before.seed
     model = train(parameters, problem, current_monitor(parameters.verbose), seed, before)
-    model.facts.update(facts_of(model, problem))
+    model.facts.update(facts_of(model, problem, None, parameters.temperature == "auto"))
     return replace(model, stream=stream_of(classifier, engine, model))
 
 

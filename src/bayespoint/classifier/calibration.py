@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
-from scipy.special import betaincinv, log_softmax, ndtri
+from scipy.special import betaincinv, log_softmax, ndtri, stdtrit
 
-from bayespoint.codings import Coding
-from bayespoint.engines.gaussian.blocks.rows import LeftOut
 from bayespoint.tools.arrays import Array, beside, namespace, to_host
 from bayespoint.tools.numbers import TINY
 
@@ -25,9 +23,9 @@ MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
 # the tables that defaults are tuned on.
 DEPENDENCE = 1.3
-KEPT = 2000  # points of which a model keeps left-out probabilities
+HIGH = 0.975  # quantile at which 95 % intervals end
+MOST_SCORES = 2000  # points of which a model keeps left-out probabilities
 NONE = 1e-9  # errors, of points of little weight
-CHUNK = 65_536  # rows of which probabilities are computed at a time
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
@@ -93,7 +91,12 @@ def loss_by_temperature(
 def temperature_of_least(loss: Callable[[float], float], n: float) -> float:
     """The temperature of the least loss of n points, nearer to 1 for few."""
     found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded").x
-    return float(np.exp(found * n / (n + CAUTION)))
+    return float(np.exp(found * trusted(n)))
+
+
+def trusted(n: float) -> float:
+    """How much of a log-temperature is believed that was learned from n points."""
+    return n / (n + CAUTION)
 
 
 def temperature_losses(
@@ -207,9 +210,13 @@ class Estimate(NamedTuple):
 
 
 def expected_scores(
-    probabilities: NDArray[np.float64], codes: NDArray, weight: NDArray[np.float64] | None = None
+    probabilities: NDArray[np.float64],
+    codes: NDArray,
+    weight: NDArray[np.float64] | None = None,
+    groups: NDArray[np.intp] | None = None,
+    n_learned: float = 0.0,
 ) -> dict[str, Estimate]:
-    """Error and log-loss that new data should bring, from forecasts that do not know the labels.
+    r"""Error and log-loss that new data should bring, from forecasts that do not know the labels.
 
     Parameters
     ----------
@@ -219,14 +226,22 @@ def expected_scores(
         Index of the class of each point.
     weight : ndarray of shape (n,), optional
         How many copies each point counts for.
+    groups : ndarray of int, shape (n,), optional
+        Which points belong together, 0, 1, 2 ...: the groups are independent, their points are not.
+    n_learned : float, default=0.0
+        Numbers, such as a temperature, that the forecasts have from all labels. Each makes the mean
+        loss too small by 1 / n (H. Akaike, 1973).
 
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``, with that of a
-        normal distribution. Few surprising points decide on a log-loss, and there may be none among
-        the training points. So its variance is the larger of what was seen and what the forecasts
-        themselves make one expect.
+        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``. The mean of few
+        losses is skewed: its interval begins where Student's does, and ends where that of its
+        logarithm does. Few surprising points decide on a log-loss, and there may be none among the
+        training points. So its variance is the larger of what was seen and what the forecasts
+        themselves make one expect. Of groups, both variances are multiplied by how much more the
+        sums of groups vary than they would if points were independent (E. L. Korn and
+        B. I. Graubard, 1998).
 
     Examples
     --------
@@ -235,27 +250,57 @@ def expected_scores(
     >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
     >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
     >>> print(scores["error"], "|", scores["log_loss"])
-    0.2 (0.127 to 0.292) | 0.5 (0.359 to 0.642)
+    0.2 (0.127 to 0.292) | 0.5 (0.357 to 0.666)
     """
     copies = beside(probabilities, np.ones(len(codes))) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0
-    return expected_scores_of_parts([(probabilities, codes, copies)])
+    parts = [(probabilities, codes, copies)]
+    if groups is None:
+        return expected_scores_of_parts(parts, n_learned)
+    losses = log_losses(probabilities)[np.arange(len(codes)), codes]
+    known = (probabilities.argmax(1) != codes, losses)
+    return expected_scores_of_parts(parts, n_learned, [spreading(v, copies, groups) for v in known])
 
 
-def label_scores(probabilities: Array, codes: Array) -> NDArray[np.float32]:
+def spreading(
+    values: NDArray, copies: NDArray[np.float64], groups: NDArray[np.intp]
+) -> tuple[float, float]:
+    """How many groups there are, and how much more means vary than those of independent points.
+
+    Groups of equal weight are counted. Where no value differs, points of a group count as one.
+    """
+    size = np.bincount(groups, copies)
+    n_groups = float(size.sum() ** 2 / np.square(size).sum())
+    away = copies * (values - np.average(values, weights=copies))
+    alone = away @ away
+    if alone == 0:
+        return n_groups, float(copies.sum() ** 2 / (copies @ copies) / n_groups)
+    return n_groups, max(1.0, float(np.square(np.bincount(groups, away)).sum() / alone))
+
+
+def label_scores(
+    probabilities: Array, codes: Array, groups: NDArray[np.intp] | None = None
+) -> NDArray[np.float32]:
     """Left-out probabilities of the labels, and their codes, of some training points, (n, 2).
 
-    Sets of labels compare new points with them. A model file stores them: 16 kB at most.
+    Sets of labels compare new points with them. A model file stores them: 16 kB at most. Of a
+    group they are those of one random point: new points come from other groups.
     """
-    some = slice(None, None, max(1, -(-len(codes) // KEPT)))
+    if groups is not None:
+        one = one_of_each(groups, np.random.default_rng(0))
+        probabilities, codes = probabilities[one], codes[one]
+    some = slice(None, None, max(1, -(-len(codes) // MOST_SCORES)))
     p, kept = to_host(probabilities[some]), to_host(codes[some])
     return np.column_stack([p[np.arange(len(kept)), kept], kept]).astype(np.float32)
 
 
-def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
+def expected_scores_of_parts(
+    parts: Iterable[Part], n_learned: float = 0.0, groups: Sequence[tuple[float, float]] = ()
+) -> dict[str, Estimate]:
     """The same from forecasts, codes and copies of some points at a time.
 
-    They are arrays, or tensors on a device.
+    They are arrays, or tensors on a device. ``groups`` is the :func:`spreading` of errors and of
+    losses.
     """
     sums: Any = 0.0
     for p, codes, copies in parts:
@@ -267,8 +312,26 @@ def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
     total, squares, *means = sums.tolist()
     wrong, seen, seen_square, mean, square = np.divide(means, total).tolist()
     n = total**2 / squares  # points of equal weight that say as much
-    spread = np.sqrt(max(seen_square - seen**2, square - mean**2, 0.0) / n)
-    return estimates(n, wrong, seen, float(spread))
+    variance = max(seen_square - seen**2, square - mean**2, 0.0)
+    (units, of_errors), (_, of_losses) = groups or [(n, 1.0)] * 2
+    quantile = quantile_of(units)
+    known = n / of_errors * (ndtri(HIGH) / quantile) ** 2 if groups else n
+    half = quantile * DEPENDENCE * np.sqrt(variance * of_losses / n)
+    return {
+        "error": error_estimate(known, wrong),
+        "log_loss": loss_estimate(seen, float(half), n_learned / units),
+    }
+
+
+def quantile_of(units: float) -> float:
+    """The quantile of Student's distribution for so many independent values."""
+    return float(stdtrit(max(units - 1, 1.0), HIGH))
+
+
+def one_of_each(groups: NDArray, rng: Any) -> NDArray[np.intp]:
+    """Positions of one random point of each group, in their order."""
+    order = rng.permutation(len(groups))
+    return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 
 
 def log_losses(p: Array) -> Array:
@@ -276,63 +339,21 @@ def log_losses(p: Array) -> Array:
     return -namespace(p).log(p.clip(TINY))
 
 
-def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:
-    """Error and log-loss with their intervals.
-
-    ``n`` is a number of points, ``wrong`` the share of errors, ``loss`` a mean and ``spread`` its
-    standard error if points were independent.
-    """
-    half = float(ndtri(0.975) * DEPENDENCE * spread)
+def error_estimate(n: float, wrong: float) -> Estimate:
+    """The share of errors among n independent points, with its exact interval."""
     k = wrong * n
-    low = float(betaincinv(k, n - k + 1, 0.025)) if k > NONE else 0.0
-    high = float(betaincinv(k + 1, n - k, 0.975)) if n - k > NONE else 1.0
-    return {
-        "error": Estimate(wrong, low, high),
-        "log_loss": Estimate(loss, max(0.0, loss - half), loss + half),
-    }
+    low = float(betaincinv(k, n - k + 1, 1 - HIGH)) if k > NONE else 0.0
+    high = float(betaincinv(k + 1, n - k, HIGH)) if n - k > NONE else 1.0
+    return Estimate(wrong, low, high)
 
 
-def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
-    """The temperature of the best left-out predictions, from as many rows as in memory.
+def loss_estimate(seen: float, half: float, optimism: float) -> Estimate:
+    """A mean loss, ``optimism`` more than was seen, with its interval.
 
-    Only every ``thinned``-th row is given.
+    It begins ``half`` below what was seen. The other end is that of the logarithm, loss
+    exp(half / loss); where this factor would exceed e, it is in proportion to ``half``.
     """
-    n = sum(len(one.codes) for one in left_out)
-    step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
-    for one in left_out:  # every step-th row of all, whatever the blocks
-        own = slice(-before % step, None, step)
-        some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
-        before += len(one.codes)
-    log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
-    log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
-    copies = thinned * float(sum(one.weight.sum() for one in left_out))
-    return best_temperature(log_odds, codes, weight, copies)
-
-
-def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]:
-    """Error and log-loss that new data should bring."""
-    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
-    return expected_scores_of_parts(chunks(left_out, coding, heaviest))
-
-
-def some_label_scores(left_out: Sequence[LeftOut], coding: Coding) -> NDArray[np.float32]:
-    """The :func:`label_scores` of some rows of all blocks."""
-    n = sum(len(one.codes) for one in left_out)
-    parts = []
-    for one in left_out:
-        codes = one.codes[:: -(-n // KEPT)].astype(np.intp)
-        answers = coding.left_out(one.log_probability[:: -(-n // KEPT)], codes)
-        parts.append(label_scores(coding.probabilities(*answers), codes))
-    return np.concatenate(parts)
-
-
-def chunks(
-    left_out: Sequence[LeftOut], coding: Coding, heaviest: float
-) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
-    """Left-out probabilities of the classes, codes and copies, some rows at a time."""
-    for one in left_out:
-        for begin in range(0, len(one.codes), CHUNK):
-            own = slice(begin, begin + CHUNK)
-            codes = one.codes[own].astype(np.intp)
-            answers = coding.left_out(one.log_probability[own], codes)
-            yield coding.probabilities(*answers), codes, one.weight[own] / heaviest
+    loss = seen + optimism
+    ratio = min(half / max(loss, TINY), 1.0)
+    stretch = np.expm1(ratio) / ratio if ratio > 0 else 1.0
+    return Estimate(loss, max(0.0, seen - half), float(loss + half * stretch))

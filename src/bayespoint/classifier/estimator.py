@@ -127,9 +127,8 @@ class BayesPointClassifier(
     temperature : float or "auto", default="auto"
         Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
         temperature of the best leave-one-out predictions, nearer to 1 for few points; 1 if the
-        engine has no leave-one-out predictions, and for votes. ``partial_fit`` learns it from all
-        batches, each point predicted from the earlier batches and the rest of its own. A mixture
-        has one temperature as a whole.
+        engine has none, and for votes. ``partial_fit`` learns it from all batches, each point
+        predicted from the earlier batches and the rest of its own. A mixture has one as a whole.
     mixture : list of (float, dict), optional
         Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
         not in the dict are those of the classifier, but for a temperature of 1.
@@ -203,11 +202,8 @@ class BayesPointClassifier(
 
     Notes
     -----
-    ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
-    a constant kernel, and, with at least five points for each feature, the same sum with a width
-    for each feature. Scales and widths maximise the evidence of each half of the points (of at most
-    500; scales are learned from all of up to 200). Each kernel is trained on all points, in a basis
-    of at most 500. Leave-one-out predictions of the *other* half set weights and the temperature.
+    ``kernel="auto"`` tries several kernels (:doc:`/defaults`). The evidence finds their scales and
+    widths; leave-one-out predictions set weights and a temperature.
 
     See Also
     --------
@@ -276,6 +272,7 @@ class BayesPointClassifier(
         X: ArrayLike | Blocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> BayesPointClassifier:
         """Fit the classifier: compute the posterior of the weights.
 
@@ -293,6 +290,9 @@ class BayesPointClassifier(
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights; points of weight 0 are ignored. The engine defines the meaning of other
             weights, and whether it supports them.
+        groups : array-like of shape (n_samples,), optional
+            Rows that belong together, such as those of one patient (:doc:`/how-to/groups`): what is
+            learned from leave-one-out predictions then comes from those without a row's group.
 
         Returns
         -------
@@ -303,7 +303,8 @@ class BayesPointClassifier(
             parameters, monitor = Parameters.of(self), monitors.monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
-            problem = way.pose(self, parameters, X, y, sample_weight, reset=before is None)
+            data = X, y, sample_weight, groups
+            problem = way.pose(self, parameters, *data, reset=before is None)
             self._publish(way.fit(parameters, problem, monitor, before), began)
         return self
 

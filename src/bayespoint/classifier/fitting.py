@@ -26,6 +26,7 @@ from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding
 from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
+from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
@@ -43,6 +44,7 @@ def pose(
     X: Any,
     y: Any,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     *,
     reset: bool = True,
 ) -> Problem:
@@ -63,7 +65,7 @@ def pose(
     problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
     if was_sparse and not issparse(points):
         problem = replace(problem, was_sparse=True)
-    problem = with_engine(parameters, problem, engine)
+    problem = with_engine(parameters, problem, engine).grouped(groups)
     if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
     standardize = parameters.standardize
@@ -106,9 +108,10 @@ def fit(
         remarks.append("sparse rows were made dense, to try kernels that are not linear")
         model = replace(model, accepts_sparse=True)
     model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
-    facts = facts_of(model, problem, choice)
+    facts = facts_of(model, problem, choice, parameters.temperature == "auto")
     training = None
-    if len(problem.codes) <= FEW_ROWS and model.posterior.left_out_log_probability is not None:
+    is_known = problem.groups is None and model.posterior.left_out_log_probability is not None
+    if len(problem.codes) <= FEW_ROWS and is_known:
         training = (parameters, problem)
     return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
@@ -243,9 +246,13 @@ def solve(
         problem.coding.name,
         problem.device,
         trainer,
+        problem.groups,
     )
     with memory_errors_in_words(problem.device):
-        return problem.engine.run(space, problem.targets, request)
+        posterior, run = problem.engine.run(space, problem.targets, request)
+    if problem.groups is not None and posterior.is_gaussian:
+        leave_groups_out(posterior, space, problem.targets, problem.groups)
+    return posterior, run
 
 
 def find_temperature(
@@ -269,7 +276,8 @@ def find_temperature(
         return 1.0
     coding = coding or problem.coding
     log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
-    return best_temperature(log_odds / coding.temperature, problem.codes, problem.weight)
+    log_odds = log_odds / coding.temperature
+    return best_temperature(log_odds, problem.codes, problem.weight, problem.n_units)
 
 
 def with_losses(
@@ -286,6 +294,8 @@ def with_losses(
         return model
     if posterior.left_out_log_probability is None or not model.space.kernel.is_linear:
         return model  # no batch comes after a fit with another kernel
+    if problem.groups is not None:  # later batches have none, and keep the temperature
+        return model
     answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
     losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)
     if before is None:

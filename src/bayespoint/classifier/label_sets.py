@@ -146,6 +146,8 @@ def label_sets(
     else:
         codes, scores = stored_scores(model)
         basis = "leave-one-out predictions, each made with one row less than those of new rows"
+        if model.fact("n_groups"):
+            basis = "leave-group-out predictions of one row of each group, for rows of new groups"
     cells = Cells(codes, model.classes, coverage, per_class, groups)
     if method == "full" and training is not None:
         points = X if hasattr(X, "shape") else np.concatenate([to_host(part) for part in X])

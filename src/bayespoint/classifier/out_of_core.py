@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,15 +11,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint.classifier.attributes import facts_of, linear_relevance
-from bayespoint.classifier.calibration import expected, some_label_scores, temperature_of
+from bayespoint.classifier.calibration import (
+    MOST_SCORES,
+    MOST_TEMPERATURE_POINTS,
+    Estimate,
+    best_temperature,
+    expected_scores_of_parts,
+    label_scores,
+    trusted,
+)
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem, check_weights
+from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Request, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.blocks.rounds import checksum
-from bayespoint.engines.gaussian.blocks.rows import BlockRows, Design
+from bayespoint.engines.gaussian.blocks.rows import BlockRows, Design, LeftOut
 from bayespoint.rows import Blocks, from_arrays
 from bayespoint.rows.arrays import ArrayBlocks
 from bayespoint.rows.checkpoint import current_checkpoint
@@ -30,6 +40,7 @@ from bayespoint.tools.arrays import check_range
 from bayespoint.tools.monitor import Monitor, current_monitor
 
 SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
+CHUNK = 65_536  # rows of which probabilities are computed at a time
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
 
 
@@ -62,10 +73,16 @@ def pose(
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
     *,
     reset: bool = True,
 ) -> BlockProblem:
     """The problem of blocks, which are read once; their features are always new ones."""
+    if groups is not None:
+        raise ValueError(
+            "groups need all rows in memory, and cannot be used out of core. Pass the rows as an "
+            "array, or some of the groups only."
+        )
     if not isinstance(X, Blocks):
         X, y, sample_weight = from_arrays(X, y, sample_weight), None, None
     if y is not None or sample_weight is not None:
@@ -99,13 +116,14 @@ def fit(
     rows = make_rows(parameters, problem)
     design, left_out = rows.design, rows.left_out
     posterior, run = engine.run(rows, None, Request(monitor=monitor, coding=design.coding.name))
-    is_whole, temperature = rows.thinning.step == 1, 1.0
+    is_whole, temperature, n_learned = rows.thinning.step == 1, 1.0, 0.0
     if parameters.temperature != "auto":
         temperature = float(parameters.temperature)
     elif parameters.decision != "vote":
         temperature = temperature_of(left_out, design.coding, rows.thinning.step)
+        n_learned = trusted(rows.thinning.step * sum(float(one.weight.sum()) for one in left_out))
     coding = design.coding.at(temperature)
-    scores = expected(left_out, coding)
+    scores = expected(left_out, coding, n_learned)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
         known = [one.log_probability for one in left_out]
         posterior.left_out_log_probability = np.concatenate(known)
@@ -287,3 +305,51 @@ def largest_coordinate(design: Design, whole: Survey) -> float:
     bound = float(np.max(largest, initial=1.0))
     check_range(np.array([[bound]]))
     return bound
+
+
+def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
+    """The temperature of the best left-out predictions, from as many rows as in memory.
+
+    Only every ``thinned``-th row is given.
+    """
+    n = sum(len(one.codes) for one in left_out)
+    step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
+    for one in left_out:  # every step-th row of all, whatever the blocks
+        own = slice(-before % step, None, step)
+        some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
+        before += len(one.codes)
+    log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+    log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
+    copies = thinned * float(sum(one.weight.sum() for one in left_out))
+    return best_temperature(log_odds, codes, weight, copies)
+
+
+def expected(
+    left_out: Sequence[LeftOut], coding: Coding, n_learned: float = 0.0
+) -> dict[str, Estimate]:
+    """Error and log-loss that new data should bring."""
+    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
+    return expected_scores_of_parts(chunks(left_out, coding, heaviest), n_learned)
+
+
+def some_label_scores(left_out: Sequence[LeftOut], coding: Coding) -> NDArray[np.float32]:
+    """The :func:`label_scores` of some rows of all blocks."""
+    n = sum(len(one.codes) for one in left_out)
+    parts = []
+    for one in left_out:
+        codes = one.codes[:: -(-n // MOST_SCORES)].astype(np.intp)
+        answers = coding.left_out(one.log_probability[:: -(-n // MOST_SCORES)], codes)
+        parts.append(label_scores(coding.probabilities(*answers), codes))
+    return np.concatenate(parts)
+
+
+def chunks(
+    left_out: Sequence[LeftOut], coding: Coding, heaviest: float
+) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
+    """Left-out probabilities of the classes, codes and copies, some rows at a time."""
+    for one in left_out:
+        for begin in range(0, len(one.codes), CHUNK):
+            own = slice(begin, begin + CHUNK)
+            codes = one.codes[own].astype(np.intp)
+            answers = coding.left_out(one.log_probability[own], codes)
+            yield coding.probabilities(*answers), codes, one.weight[own] / heaviest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,12 @@ from bayespoint.gpu.arrays import checksum
 from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.validation import check_classification_targets
+from bayespoint.tools.arrays import is_tensor, to_numpy
+from bayespoint.tools.validation import (
+    check_classification_targets,
+    column_or_1d,
+    missing_labels,
+)
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
@@ -53,6 +57,8 @@ class Problem:
         How they were made of the columns of a table; None: they are the columns.
     was_sparse : bool
         Whether they were made dense of sparse rows.
+    groups : ndarray of int, shape (n_samples,), or None
+        Which points belong together, 0, 1, 2 ...; None if each stands alone.
     """
 
     points: NDArray
@@ -67,6 +73,7 @@ class Problem:
     scaling: Scaling | None = None
     table: Columns | None = None
     was_sparse: bool = False
+    groups: NDArray[np.intp] | None = None
 
     @classmethod
     def pose(
@@ -145,8 +152,58 @@ class Problem:
         else:
             of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
         others = [self.codes, self.weight] if is_weighted else [self.codes]
+        others += [] if self.groups is None else [self.groups]
         sums = (zlib.crc32(np.ascontiguousarray(array).data) for array in others)
         return (tuple(self.points.shape), *of_points, *sums)
+
+    def grouped(self, groups: Any) -> Problem:
+        """The same with groups of all points that were given.
+
+        If each group is a single copy of a point, these are as good as none.
+        """
+        if groups is None:
+            return self
+        if not self.engine.leaves_groups_out or self.device is not None:
+            where = "" if self.device is None else f" on {self.device}"
+            raise ValueError(
+                f"{type(self.engine).__name__}{where} cannot leave groups out. Use engine='ep', "
+                "'laplace' or 'perceptron' on the CPU, with dense rows in memory, or leave groups "
+                "away."
+            )
+        known = group_codes(groups, len(self.given))[self.given]
+        names, codes = np.unique(known, return_inverse=True)
+        if len(names) == 1:
+            raise ValueError(
+                "groups must be at least two: a group is predicted from the others. Got one, of "
+                f"{len(codes)} samples of positive weight."
+            )
+        is_alone = len(names) == len(codes) and (self.weight is None or self.weight.max() <= 1)
+        return replace(self, groups=None if is_alone else codes)
+
+    @property
+    def n_units(self) -> float | None:
+        """Groups of equal weight that say as much as all groups; None without groups."""
+        if self.groups is None:
+            return None
+        size = np.bincount(self.groups, self.weight)
+        return float(size.sum() ** 2 / np.square(size).sum())
+
+
+def group_codes(groups: Any, n_samples: int) -> NDArray[np.intp]:
+    """Groups of all samples as 0, 1, 2 ...; raises an error for groups that are not known."""
+    names = column_or_1d(to_numpy(groups))
+    if len(names) != n_samples:
+        raise ValueError(
+            f"groups must have one entry for each sample. Got {len(names)} for {n_samples} samples."
+        )
+    lost = missing_labels(names)
+    if len(lost):
+        raise ValueError(
+            f"groups has missing entries ({len(lost)}, the first one at sample {lost[0]}). Give "
+            "each of these samples a group, one of its own if it stands alone."
+        )
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names.tolist()], dtype=np.intp)
 
 
 def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:

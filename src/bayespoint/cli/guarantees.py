@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 from bayespoint.cli.options import LEVEL
 from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.pipelines import of_groups
+from bayespoint.cli.tables.training import TrainingData
 from bayespoint.reject import Guarantee, LabelSets, SelectiveClassifier
 
 
@@ -22,14 +22,14 @@ def check(max_error: float | None, **others: float | None) -> None:
 
 
 def fit(
-    model: Any, X: Any, y: NDArray, risk: float | None, level: float | None, **parameters: Any
+    model: Any, rows: TrainingData, risk: float | None, level: float | None, **parameters: Any
 ) -> SelectiveClassifier:
     """The model with a threshold for its largest probability; RiskNotReachedError without one."""
     level = LEVEL if level is None else level
     guarded = SelectiveClassifier(
         model, risk=risk, confidence_level=level, confidence="proba", **parameters
     )
-    return guarded.fit(X, y)
+    return guarded.fit(rows.X, rows.y, groups=rows.groups, **of_groups(rows.groups))
 
 
 def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:

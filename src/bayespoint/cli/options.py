@@ -66,6 +66,7 @@ FORMULAS = (
 )
 ERROR = "Reject uncertain rows, so that the error on the accepted ones is at most R (0 to 1)."
 HELD = f"Share of the rows that --max-error holds out; {HELD_OUT} by default."
+GROUP = "Column that says which rows belong together, such as those of a patient; not a feature."
 SEED = "Seed: equal seeds give equal results."
 Names = list[str] | None
 
@@ -81,6 +82,7 @@ Ordinal = Annotated[str | None, option("A,B,C", "Ordered classes, from the lowes
 Drop = Annotated[Names, several("COL", "Column to leave out")]
 Number = Annotated[Names, several("COL", "Column to use as numbers, whatever it looks like")]
 Category = Annotated[Names, several("COL", "Column to use as categories, whatever it looks like")]
+GroupColumn = Annotated[str | None, option("COL", GROUP)]
 Seed = Annotated[int, option("N", SEED, min=0, max=2**32 - 1)]
 Jobs = Annotated[
     int | None, option("N", "Number of threads; -1 uses all cores.", callback=check_jobs)

@@ -128,6 +128,11 @@ def of_columns(
     return Pipeline([("columns", kept), ("machine", with_table(machine, table, scaling))])
 
 
+def of_groups(groups: Any) -> dict[str, Any]:
+    """What the fit of a model takes beside rows and labels."""
+    return {} if groups is None else {"machine__groups": groups}
+
+
 def with_table(
     machine: BayesPointClassifier, table: Columns, scaling: Scaling | None = None
 ) -> BayesPointClassifier:

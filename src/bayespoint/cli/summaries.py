@@ -68,6 +68,7 @@ def describe_run(machine: BayesPointClassifier) -> dict[str, Any]:
     return {
         "log_evidence": None if evidence is None else evidence.tolist(),
         "expected": scores and {name: one._asdict() for name, one in scores.items()},
+        "groups": machine.model_.fact("n_groups"),
         "choice": list(run.choice),
         "run": {
             "iterations": run.n_iter,
@@ -126,9 +127,11 @@ def expected_lines(found: Mapping[str, Any]) -> Lines:
     if found["expected"] is None:
         return []
     error, loss = (Estimate(**found["expected"][name]) for name in ("error", "log_loss"))
+    n_groups = found.get("groups")  # not in older files
+    without = f", leave-one-group-out ({n_groups} groups)" if n_groups else ""
     return [
-        ("expected error", f"{error:.1%}"),
-        ("expected log-loss", str(loss)),
+        ("expected error", f"{error:.1%}{without}"),
+        ("expected log-loss", f"{loss}{without}"),
     ]
 
 

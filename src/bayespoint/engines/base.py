@@ -48,6 +48,8 @@ class Request:
         Name of the coding of the labels, one of the engine's ``codings``.
     device : torch.device or None
         The GPU to work on, where the points are already.
+    groups : ndarray of int, shape (n_points,), or None
+        Which points belong together, for engines that ``leaves_groups_out``.
     trainer : callable or None
         What trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
         ``HostTrainer``; None is this process.
@@ -67,6 +69,7 @@ class Request:
     coding: str = "one_vs_rest"
     device: Any = None
     trainer: Any = None
+    groups: NDArray[np.intp] | None = None
 
     def weights(self, n_points: int) -> NDArray[np.float64]:
         """The weights of all points, 1 where none are given."""
@@ -214,6 +217,9 @@ class Engine(BaseEstimator):
     learns_blocks : bool
         Whether it learns from rows in blocks (``BlockRows`` instead of a space): out of core, and
         on a cluster.
+    leaves_groups_out : bool
+        Whether predictions of training points that do not know their label can do without those of
+        their group as well (``fit(..., groups=)``).
     trains_elsewhere : bool
         Whether samples can be trained by workers of a cluster (``request.trainer``).
 
@@ -240,6 +246,7 @@ class Engine(BaseEstimator):
     can_update: ClassVar[bool] = False
     learns_blocks: ClassVar[bool] = False
     trains_elsewhere: ClassVar[bool] = False
+    leaves_groups_out: ClassVar[bool] = False
     codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -1,6 +1,7 @@
 """Scores and predictions of a classifier on unseen data: held-out points, cross-validation."""
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import (
+    StratifiedGroupKFold,
     StratifiedShuffleSplit,
     check_cv,
     cross_val_predict,
     cross_validate,
 )
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
 
+from bayespoint.classifier.calibration import one_of_each
 from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
@@ -69,8 +74,19 @@ class ScoresAndAnswers(WrapsClassifier):
         return scores_and_answers(self.estimator_, X, self.score, self.classes)
 
 
+def takes_groups(estimator: Any) -> bool:
+    """Whether groups are to be passed to the fit of an estimator."""
+    return get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "groups")
+
+
 def calibrate(
-    selective: Any, source: str, X: Any, y: NDArray, weight: ArrayLike | None, params: dict
+    selective: Any,
+    source: str,
+    X: Any,
+    y: NDArray,
+    weight: ArrayLike | None,
+    groups: NDArray[np.intp] | None,
+    params: dict,
 ) -> tuple[Any, RejectionCurve]:
     """The fitted classifier of a selective one, and its rejection curve on the calibration data.
 
@@ -80,38 +96,51 @@ def calibrate(
     if source == "holdout":
         # A label that is not in the training part is an error as any other.
         classes = np.unique(y).tolist()
-        split = hold_out(y, selective.calibration_size, selective.random_state)
+        split = hold_out(y, selective.calibration_size, selective.random_state, groups)
         fold = ScoresAndAnswers(estimator, score=score, classes=classes)
         fitted, columns = fit_and_hold_out(fold, X, y, split, params)
         y = y[split[1]]
         weight = None if weight is None else np.asarray(weight)[split[1]]
+        groups = None if groups is None else groups[split[1]]
     else:
         fitted = estimator if source == "prefit" else selective._fit_clone(X, y, params)
         classes = np.asarray(fitted.classes_).tolist()
         if source == "cross-validation":
             fold = ScoresAndAnswers(estimator, score=score, classes=classes)
             cv, jobs = check_cv(selective.cv, y, classifier=True), selective.n_jobs
+            if groups is not None:
+                if selective.cv is None or isinstance(selective.cv, Integral):
+                    cv = StratifiedGroupKFold(cv.n_splits)
+                cv = list(cv.split(X, y, groups))
             columns = cross_val_predict(fold, X, y, cv=cv, n_jobs=jobs, params=params)
         else:
             columns = scores_and_answers(fitted, X, score, classes)
     remedy = "calibrate on data of the classes that the estimator was fitted to"
     wrong = columns[:, 1] != encode(y, classes, "y", remedy)
+    if groups is not None and selective.risk is not None:
+        some = one_of_each(groups, check_random_state(selective.random_state))
+        columns, wrong = columns[some], wrong[some]
     return fitted, RejectionCurve.from_confidence(columns[:, 0], wrong, weight)
 
 
 def hold_out(
-    y: NDArray, size: float, random_state: Any
+    y: NDArray, calibration_size: float, random_state: Any, groups: NDArray | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indices of the points for training and of those held out, in equal shares of every class.
 
-    The only point of a class is for training, so that the classifier knows the class.
+    The only point of a class is for training, so that the classifier knows the class. Groups are
+    held out as a whole, each of the class of its first point.
     """
+    if groups is not None:
+        _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+        train, held = hold_out(y[first], calibration_size, random_state)
+        return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, held))
     _, group, counts = np.unique(y, return_inverse=True, return_counts=True)
     alone = counts[group] == 1
     shared = np.flatnonzero(~alone)
     if not len(shared):
         raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two points.")
-    split = StratifiedShuffleSplit(1, test_size=size, random_state=random_state)
+    split = StratifiedShuffleSplit(1, test_size=calibration_size, random_state=random_state)
     train, held = next(split.split(shared, group[shared]))
     return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
 

@@ -11,8 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.classifier.problem import group_codes
 from bayespoint.exceptions import RiskNotReachedError
-from bayespoint.reject.calibration import SOURCES, WrapsClassifier, calibrate
+from bayespoint.reject.calibration import SOURCES, WrapsClassifier, calibrate, takes_groups
 from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.labels import joint_dtype, resolve_reject_label
@@ -201,7 +202,12 @@ class SelectiveClassifier(WrapsClassifier):
     n_jobs: int | None = None
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> "SelectiveClassifier":
         """Fit the classifier and set the threshold.
 
@@ -215,6 +221,10 @@ class SelectiveClassifier(WrapsClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the ``fit`` of the estimator. In the calibration, weight k counts as k copies.
             Not allowed with `risk`, since copies are not independent points.
+        groups : array-like of shape (n_samples,), default=None
+            Which points belong together, such as those of one patient. No group is in the training
+            and in the calibration data, and `risk` counts one random point of each group. Passed to
+            the ``fit`` of the estimator, if that has such a parameter.
         **fit_params
             Passed to the ``fit`` of the estimator, in every fold for the points of the fold.
 
@@ -236,8 +246,12 @@ class SelectiveClassifier(WrapsClassifier):
                 )
         elif sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
+        if groups is not None:
+            groups = group_codes(groups, len(labels))
+            if source != "prefit" and takes_groups(self.estimator):
+                fit_params["groups"] = groups
         if self.threshold is None:
-            fitted, curve = calibrate(self, source, X, labels, sample_weight, fit_params)
+            fitted, curve = calibrate(self, source, X, labels, sample_weight, groups, fit_params)
             try:
                 found = self._choose(curve, source)
             except RiskNotReachedError as error:

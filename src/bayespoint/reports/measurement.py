@@ -222,6 +222,8 @@ def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
         words["chosen kernels"] = "; ".join(line.strip() for line in run.choice)
     if hasattr(fitted, "expected_scores_"):
         error, loss = fitted.expected_scores_["error"], fitted.expected_scores_["log_loss"]
-        words["expected error"] = f"{error:.2%}"
-        words["expected log-loss"] = str(loss)
+        n_groups = fitted.model_.fact("n_groups")
+        without = f", leave-one-group-out ({n_groups} groups)" if n_groups else ""
+        words["expected error"] = f"{error:.2%}{without}"
+        words["expected log-loss"] = f"{loss}{without}"
     return words

@@ -149,8 +149,9 @@ def sets(report: Report) -> str:
         rows.append(line)
     if not rows:
         return ""
+    without = "group" if machine.model_.fact("n_groups") else "one"
     words = (
-        "Sets of the labels that cannot be ruled out, from leave-one-out predictions of the "
+        f"Sets of the labels that cannot be ruled out, from leave-{without}-out predictions of the "
         "training rows. Observed: how many sets contain the true label. Empty sets are rows that "
         "are like no label."
     )

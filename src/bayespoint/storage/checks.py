@@ -78,12 +78,13 @@ def model(value: Model) -> None:
     integer(value.seed, 0)
     need(isinstance(value.run, Run), "its run is not a Run")
     need(isinstance(coding, Coding), "its coding is not a Coding")
-    known = {*FACTS, "label_scores"}
+    known = {*FACTS, "label_scores", "n_groups"}
     need(isinstance(value.facts, dict) and value.facts.keys() <= known, "its facts are unknown")
     if (scores := value.facts.get("label_scores")) is not None:
         finite(scores, "nk", k=2)
         is_class = (scores[:, 1] >= 0) & (scores[:, 1] < len(coding.classes))
         need(is_class.all(), "it has scores of unknown classes")
+    integer(value.facts.get("n_groups", 2), 2)
     if value.columns is not None:
         shaped(value.columns, "iu", "m")
         within = value.columns.min() >= 0 and value.columns.max() < n_features

@@ -34,6 +34,7 @@ TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabi
 # Smallest weight of a candidate in the mixture, and how many there are at most. On the tables that
 # defaults are tuned on, the log-loss is 0.1 % larger than with all candidates.
 LEAST, MOST = 0.1, 2
+LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
 
@@ -51,6 +52,7 @@ class Learned(NamedTuple):
     name: str
     kernels: list[tuple[Any, Any]]
     note: str = ""
+    is_learned: bool = True
 
 
 class Tried(NamedTuple):
@@ -81,6 +83,8 @@ class Choice(NamedTuple):
         their own.
     reasons : list of str
         What was chosen, and why.
+    n_learned : float
+        Numbers that ``left_out`` has from all labels.
     """
 
     mixture: list[tuple[float, dict[str, Any]]]
@@ -88,6 +92,7 @@ class Choice(NamedTuple):
     temperature: float
     left_out: NDArray[np.float64] | None
     reasons: list[str]
+    n_learned: float = 0.0
 
     @property
     def params(self) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
     is_free = parameters.n_components == "auto"
     parameters = with_numbers(parameters, problem, any_engine=any_engine)
-    halves = split(problem.points, problem.codes, 0)
+    halves = split(problem.points, problem.codes, 0, problem.groups)
     learned: list[Learned] = []
     tried: list[Tried] = []
     reasons = []
@@ -188,7 +193,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
             )
             if is_better:
                 return Choice([(1.0, found[0])], [found[1]], 1.0, None, reasons)
-    return Choice(mixture, models, temperature, left_out, reasons)
+    learned_from_all = [LEARNED * (len(one.kernels) == 1 and one.is_learned) for one in learned]
+    n_learned = float(blend.share @ learned_from_all)
+    return Choice(mixture, models, temperature, left_out, reasons, n_learned)
 
 
 class Blend(NamedTuple):
@@ -214,7 +221,7 @@ def blended(
     some: Any = slice(None),
 ) -> Blend:
     """The blend of which some labels are most probable; candidates of little weight are dropped."""
-    codes, everyone = problem.codes[some], everyone[:, some]
+    codes, everyone, n_all = problem.codes[some], everyone[:, some], len(problem.codes)
     weight = None if problem.weight is None else problem.weight[some]
     own = np.log(np.maximum(everyone[:, np.arange(len(codes)), codes], TINY))
     first = mixture_weights(own, weight)
@@ -222,7 +229,8 @@ def blended(
     share = np.zeros(len(own))
     share[kept] = mixture_weights(own[kept], weight)
     if isinstance(temperature, str):
-        temperature = best_temperature(log_mean(share, everyone), codes, weight)
+        n_units = None if problem.n_units is None else problem.n_units * len(codes) / n_all
+        temperature = best_temperature(log_mean(share, everyone), codes, weight, n_units)
     return Blend(share, temperature)
 
 
@@ -251,7 +259,7 @@ def learn(
     if candidate.in_halves:
         parts = [halves, halves[::-1]]
     if not candidate.free:
-        return Learned(candidate.name, [(candidate.kernel, slice(None))])
+        return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
     kernels, until = [], np.inf
     for number, (own, others) in enumerate(parts):
         some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]

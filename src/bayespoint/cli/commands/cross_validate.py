@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from bayespoint.cli import options
@@ -15,12 +16,12 @@ if not options.ONLY_HELP:
     import pandas as pd
     from rich.console import RenderableType
     from sklearn.base import clone
-    from sklearn.model_selection import RepeatedStratifiedKFold
+    from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold
 
     from bayespoint.cli.output.errors import bad_data
-    from bayespoint.cli.pipelines import make_classifier, make_model
+    from bayespoint.cli.pipelines import make_classifier, make_model, of_groups
     from bayespoint.cli.summaries import describe_classifier, engine_words
-    from bayespoint.cli.tables.training import read_training_data
+    from bayespoint.cli.tables.training import TrainingData, read_training_data
     from bayespoint.reports import METRICS, Evaluation, measure
 
 
@@ -31,6 +32,7 @@ def cross_validate(
     columns: options.Columns,
     folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
     repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
+    group_column: options.GroupColumn = None,
     *,
     notes: TableNotes,
 ) -> None:
@@ -38,29 +40,29 @@ def cross_validate(
 
     Trains on all folds of the table but one and measures on that one, each fold in turn. The
     standard error is that of the mean over the folds; since these share training rows, it is
-    somewhat too small. The baseline is what the classes alone give, without any column.
+    somewhat too small. The baseline is what the classes alone give, without any column. With
+    --group-column no group is in two folds.
 
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
     machine = make_classifier(classifier)
-    rows = read_training_data(data, target, columns, notes)
-    label, fewest = min(rows.counts.items(), key=lambda item: item[1])
+    rows = read_training_data(data, target, columns, notes, group=group_column)
+    label, fewest = min(rows.units().items(), key=lambda item: item[1])
     if fewest < folds:
+        unit = "row" if rows.groups is None else "group"
         bad_data(
-            f"class {str(label)!r} has {count(fewest, 'row')}, fewer than --folds {folds}; use "
-            "fewer folds or more rows"
+            f"class {str(label)!r} has {count(fewest, unit)}, fewer than --folds {folds}; use "
+            f"fewer folds or more {unit}s"
         )
     model = make_model(rows.kinds, machine)
     started = time.perf_counter()
-    splits = RepeatedStratifiedKFold(
-        n_splits=folds, n_repeats=repeats, random_state=classifier.seed
-    )
     evaluations = []
     with notes.progress("cross-validation") as progress, printing.collect_warnings() as warned:
         progress.begin(folds * repeats, "folds")
-        for train, test in splits.split(rows.X, rows.y):
-            fitted = clone(model).fit(rows.X.iloc[train], rows.y[train])
-            evaluations.append(measure(fitted, rows.X.iloc[test], rows.y[test]))
+        for train, test in splits(rows, folds, repeats, classifier.seed):
+            kept, held = rows.part(train), rows.part(test)
+            fitted = clone(model).fit(kept.X, kept.y, **of_groups(kept.groups))
+            evaluations.append(measure(fitted, held.X, held.y))
             progress.update(len(evaluations))
     more = [f"{len(warned) - 1} more warnings like this in other folds"] if len(warned) > 1 else []
     notes.warn([*warned[:1], *more])
@@ -74,6 +76,17 @@ def cross_validate(
         "seconds": time.perf_counter() - started,
     }
     notes.end(found, *tables(found))
+
+
+def splits(rows: TrainingData, folds: int, repeats: int, seed: int) -> Iterator[tuple]:
+    """Rows to train on and to measure on, in folds of equal shares of the classes."""
+    if rows.groups is None:
+        plain = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        yield from plain.split(rows.X, rows.y)
+        return
+    for k in range(repeats):
+        one = StratifiedGroupKFold(folds, shuffle=True, random_state=seed + k)
+        yield from one.split(rows.X, rows.y, rows.groups)
 
 
 def summarize(evaluations: list[Evaluation]) -> dict[str, dict[str, Any]]:

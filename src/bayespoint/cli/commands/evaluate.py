@@ -15,10 +15,12 @@ if not options.ONLY_HELP:
     from numpy.typing import NDArray
     from rich.console import RenderableType
 
+    from bayespoint.classifier.calibration import one_of_each
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import model_errors, read_labelled, read_model
     from bayespoint.cli.output.errors import bad_usage, printable
     from bayespoint.cli.tables.reading import name_of
+    from bayespoint.cli.tables.training import group_names
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
     from bayespoint.reports.sections import cost_form, cost_words, has_own_costs
@@ -36,6 +38,7 @@ def evaluate(
         str | None, option("COL", "Column with the classes, if its name has changed.")
     ] = None,
     report: Annotated[Path | None, option("FILE", "Report to write, an .html page.")] = None,
+    group_column: options.GroupColumn = None,
     cost: Annotated[options.Names, several("TRUE:ANSWER=C", COST)] = None,
     force: options.Force = False,
     *,
@@ -50,6 +53,9 @@ def evaluate(
     With --cost it also shows the cost of the answers, and of those answers whose expected cost is
     least.
 
+    With --group-column one random row of each group is measured: intervals are those of independent
+    rows, which rows of a group are not.
+
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
     if report is not None:
@@ -59,6 +65,11 @@ def evaluate(
     costs = parse_costs(cost or [], read.classes)
     column = target or read.target or ""
     frame, rows = read_labelled(data, read, column, notes)
+    if group_column is not None:
+        groups = group_names(frame, group_column)
+        some = one_of_each(groups, np.random.default_rng(0))
+        notes.add(f"{len(some)} of {len(groups)} rows are measured, one of each group")
+        frame, rows = frame.iloc[some], rows.part(some)
     shifts = read.compare(rows.X, notes)
     with notes.progress("evaluating") as progress:
         with model_errors(model):

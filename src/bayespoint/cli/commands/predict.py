@@ -162,7 +162,7 @@ def calibrated(
     notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
     _, rows = read_labelled(table, model, model.target or "", notes)
     try:
-        return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
+        return guarantees.fit(model.pipeline, rows, max_error, confidence, cv="prefit")
     except RiskNotReachedError as error:
         fail(str(error), ExitCode.NO_GUARANTEE)
 

@@ -23,7 +23,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import write_model
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
-    from bayespoint.cli.pipelines import make_classifier, make_model, of_columns
+    from bayespoint.cli.pipelines import make_classifier, make_model, of_columns, of_groups
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
@@ -59,6 +59,7 @@ def train(
     model: options.ModelFile,
     classifier: options.Classifier,
     columns: options.Columns,
+    group_column: options.GroupColumn = None,
     max_error: options.MaxError = None,
     confidence: options.Confidence = None,
     hold_out: options.HoldOut = None,
@@ -85,6 +86,9 @@ def train(
     With --ordinal low,middle,high the classes are ordered: the model has one output, and thresholds
     between the classes.
 
+    With --group-column what to expect on new rows comes from predictions without the group of a
+    row, and --max-error holds out whole groups.
+
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
@@ -93,11 +97,12 @@ def train(
     in_blocks = out_of_core or resume or scheduler is not None
     why = "" if in_blocks else is_too_large(data)
     if not in_blocks and not why:
-        rows = read_training_data(data, target, columns, notes)
+        rows = read_training_data(data, target, columns, notes, group=group_column)
         part = {"calibration_size": hold_out or options.HELD_OUT, "random_state": classifier.seed}
         trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
-    elif max_error is not None:
-        bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
+    elif max_error is not None or group_column is not None:
+        name = "--group-column" if max_error is None else "--max-error"
+        bad_usage(f"{name} needs a table that fits in memory, not --out-of-core")
     else:
         trained = train_in_blocks(
             machine, data, (target, columns), model, notes, why, scheduler, resume
@@ -147,15 +152,15 @@ def train_in_memory(
     model: Any = make_model(rows.kinds, machine)
     trained_on, failure = rows, ""
     if max_error is not None:
-        kept, held = hold_out_rows(rows.y, *part.values())
+        kept, held = hold_out_rows(rows.y, **part, groups=rows.groups)
         notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
         trained_on = rows.part(kept)
     with notes.training():
         if max_error is None:
-            model.fit(rows.X, rows.y)
+            model.fit(rows.X, rows.y, **of_groups(rows.groups))
         else:
             try:
-                model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
+                model = guarantees.fit(model, rows, max_error, confidence, **part)
             except RiskNotReachedError as error:
                 model, failure = error.estimator, str(error)
     seconds = time.perf_counter() - started

@@ -23,12 +23,14 @@ from bayespoint.reports import profile
 MANY = 20  # different numbers from which a target that is not whole is a quantity
 
 
-def check_roles(frame: pd.DataFrame, target: str | None, columns: Columns) -> None:
+def check_roles(
+    frame: pd.DataFrame, target: str | None, columns: Columns, group: str | None = None
+) -> None:
     """End the command if a column does not exist, or is named by two options."""
     option_of: dict[str, str] = {}
-    named = {"target": [] if target is None else [target], **vars(columns)}
+    named = {"target": target and [target], **vars(columns), "group-column": group and [group]}
     for option, names in named.items():
-        for name in names:
+        for name in names or ():
             check_column(frame, name, f"--{option}")
             other = option_of.setdefault(name, option)
             if other != option:
@@ -49,6 +51,7 @@ class TrainingData:
     X: pd.DataFrame
     y: NDArray
     formats: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: NDArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -62,11 +65,19 @@ class TrainingData:
     def part(self, rows: NDArray[np.intp]) -> TrainingData:
         """Some of the rows."""
         X = self.X.iloc[rows]
-        return replace(self, X=X, missing=count_missing(X)).labelled(self.y[rows], self.counts)
+        groups = None if self.groups is None else self.groups[rows]
+        found = replace(self, X=X, missing=count_missing(X), groups=groups)
+        return found.labelled(self.y[rows], self.counts)
 
     def labelled(self, y: NDArray, classes: Any) -> TrainingData:
         """The same rows with labels of these classes."""
         return replace(self, y=y, counts=count_labels(y, classes))
+
+    def units(self) -> dict[Any, int]:
+        """How many rows each class has, or in how many groups it is."""
+        if self.groups is None:
+            return self.counts
+        return {label: len(set(self.groups[self.y == label])) for label in self.counts}
 
     def columns(self) -> dict[str, dict[str, Any]]:
         """How each column is written, and its profile: what new rows are read and judged by."""
@@ -89,16 +100,22 @@ def with_profiles(formats: dict[str, dict[str, Any]], X: pd.DataFrame) -> dict[s
 
 
 def read_training_data(
-    path: Path, target: str, columns: Columns, notes: TableNotes, needs_classes: bool = True
+    path: Path,
+    target: str,
+    columns: Columns,
+    notes: TableNotes,
+    *,
+    group: str | None = None,
+    needs_classes: bool = True,
 ) -> TrainingData:
     """Read a table to learn from; ``needs_classes`` if it must have at least two of them."""
     frame = read_table(path, notes)
-    check_roles(frame, target, columns)
+    check_roles(frame, target, columns, group)
     frame, labels = rows_with_labels(frame, target, notes)
     counts = labels.value_counts().sort_index().to_dict()
     if needs_classes:
         check_classes(counts, target)
-    return training_data(frame, class_array(labels), counts, target, columns, notes)
+    return training_data(frame, class_array(labels), counts, target, columns, notes, group)
 
 
 def training_data(
@@ -108,15 +125,29 @@ def training_data(
     target: str,
     columns: Columns,
     notes: Notes,
+    group: str | None = None,
 ) -> TrainingData:
     """Decide what columns are, and prepare them."""
-    features = frame.drop(columns=[target, *dict.fromkeys(columns.drop)])
+    groups = None if group is None else group_names(frame, group)
+    left = [target, *dict.fromkeys(columns.drop), *([] if group is None else [group])]
+    features = frame.drop(columns=left)
     kinds = sort_columns(features, notes, columns)
     formats = column_formats(features, kinds)
     X = prepare(features, kinds, notes, formats)
     missing = count_missing(X)
     note_missing(missing, kinds, notes)
-    return TrainingData(target, kinds, missing, counts, X, y, formats)
+    return TrainingData(target, kinds, missing, counts, X, y, formats, groups)
+
+
+def group_names(frame: pd.DataFrame, column: str) -> NDArray:
+    """The group of each row; ends the command if one is missing, or if there is only one."""
+    check_column(frame, column, "--group-column")
+    groups = frame[column]
+    lost = int(groups.isna().sum())
+    if lost or groups.nunique() < 2:
+        why = f"is empty in {count(lost, 'row')}" if lost else "has a single value"
+        bad_data(f"column {column!r} (--group-column) {why}; each row needs a group, of several")
+    return groups.astype(str).to_numpy(dtype=object)
 
 
 def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict[str, Any]]:

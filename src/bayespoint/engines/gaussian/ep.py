@@ -252,6 +252,7 @@ class ExpectationPropagation(Propagation):
 
     alias = "ep"
     device_space = ProcessSpace
+    leaves_groups_out = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
 
     schedule: str = "sequential"

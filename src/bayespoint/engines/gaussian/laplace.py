@@ -268,6 +268,7 @@ class LaplaceApproximation(GaussianEngine):
 
     alias = "laplace"
     device_space = ProcessSpace
+    leaves_groups_out = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
     link = "logistic"
     unit = "steps"

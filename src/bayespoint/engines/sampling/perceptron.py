@@ -73,7 +73,8 @@ class PermutedPerceptron(Engine):
     the point came in the second half of the permutation, are kept and averaged: the perceptron's
     counterpart of the out-of-bag outputs of a forest. Probabilities are learned from them, and
     ``oob_decision_function_`` and ``oob_score_`` of the classifier show them. No kernel row more is
-    computed.
+    computed. With groups, the groups are permuted, and then the rows within each: only the first
+    row of a group is met before any other of them.
 
     References
     ----------
@@ -100,7 +101,7 @@ class PermutedPerceptron(Engine):
     is_random = True
     weights_are_copies = False  # copies err one by one
     can_extend = True
-    trains_elsewhere = True
+    trains_elsewhere = leaves_groups_out = True
 
     n_samples: int = 10
     max_epochs: int = 100
@@ -137,7 +138,7 @@ class PermutedPerceptron(Engine):
                 f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
             )
         clock = Clock(self.max_time, monitor)
-        setting = Setting(targets, step, ridge, self.max_epochs, self.cache_size)
+        setting = Setting(targets, step, ridge, self.max_epochs, self.cache_size, request.groups)
         here: Any = HostTrainer if request.device is None else DeviceTrainer
         trainer = request.trainer or here
         threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()

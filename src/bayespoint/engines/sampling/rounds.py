@@ -54,6 +54,7 @@ class Setting(NamedTuple):
     ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
     max_epochs: int  # passes after which a classifier gives up
     cache_size: float | str = "auto"  # megabytes for kernel rows
+    groups: NDArray[np.intp] | None = None  # (m,) points that belong together
 
 
 class Trained(NamedTuple):

@@ -83,13 +83,13 @@ class HostTrainer:
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
         """The samples before, and one for each seed of an order of the points."""
         setting = self._setting
-        orders = permutations(seeds, len(setting.targets), self._pool.map)
+        orders = permutations(seeds, len(setting.targets), self._pool.map, setting.groups)
         rounds = Rounds(orders, setting)
         trained = rounds.run(self._cache, self._pool, clock, before.n_samples)
         for n, lengths in enumerate(trained.lengths):
             sample = Wave(
                 [unit_weights(trained, n)],
-                first_visits(trained, n, orders[n], self._lengths, setting.ridge),
+                first_visits(trained, n, orders[n], self._lengths, setting),
                 1,
                 (~trained.separated[n]).astype(np.int64),
                 int(trained.epochs[n].max()),
@@ -100,13 +100,23 @@ class HostTrainer:
 
 
 def permutations(
-    seeds: Sequence[np.random.Generator], m: int, apply: Callable[..., Iterable]
+    seeds: Sequence[np.random.Generator],
+    m: int,
+    apply: Callable[..., Iterable],
+    groups: NDArray[np.intp] | None = None,
 ) -> NDArray[np.int32]:
-    """The orders in which samples meet the points, one for each seed; ``apply`` maps."""
+    """The orders in which samples meet the points, one for each seed; ``apply`` maps.
+
+    Groups come in random order, and so do the points within each.
+    """
     orders = np.empty((len(seeds), m), dtype=np.int32)
 
     def draw(n: int) -> None:
-        orders[n] = seeds[n].permutation(m)
+        order = seeds[n].permutation(m)
+        if groups is not None:
+            place = seeds[n].permutation(groups.max() + 1)
+            order = order[np.argsort(place[groups[order]], kind="stable")]
+        orders[n] = order
 
     list(apply(draw, range(len(seeds))))
     return orders
@@ -120,16 +130,23 @@ def unit_weights(trained: Trained, n: int) -> Part:
 
 
 def first_visits(
-    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
+    trained: Trained, n: int, order: NDArray, norm: NDArray, setting: Setting
 ) -> FirstVisits:
-    """What sample n says of the points in the second half of its order, which it meets late."""
+    """What sample n says of the points in the second half of its order, which it meets late.
+
+    Of a group only the first point counts: the others are met after it.
+    """
     length = trained.lengths[n, :, None]
     inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    late = order[len(order) // 2 :]
-    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
+    half = len(order) // 2
+    is_first = np.ones(len(order), dtype=bool)
+    if setting.groups is not None:
+        is_first[1:] = np.diff(setting.groups[order]) != 0
+    late, is_first = order[half:][is_first[half:]], is_first[half:]
+    first = trained.first_outputs[n][:, is_first] * inverse[late]  # (n_tasks, late points)
     final = trained.outputs[n][:, late] / length * inverse[late]
     unlearned = trained.alphas[n][:, late] == 0
-    private = np.minimum(np.abs(ridge * inverse * trained.alphas[n] / length), LARGEST)
+    private = np.minimum(np.abs(setting.ridge * inverse * trained.alphas[n] / length), LARGEST)
     outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
     outputs[late], counts[late] = first.T, 1
     return FirstVisits(
