@@ -70,7 +70,7 @@ def compiled(
 ) -> Callable[..., Any]:
     """Compile at the first call, without the GIL, and keep the result on disk if possible.
 
-    Numba's error model "numpy" does not look for divisions by 0, which can halve the time.
+    Numba's error model "numpy" does not look for divisions by 0, which can save a third of time.
     Where neither the package's folder nor the user's cache folder can be written the function is
     compiled anew in each process instead of failing.
     """

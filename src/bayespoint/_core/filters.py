@@ -106,8 +106,7 @@ def learn_all(
     chance = judge(rows, y, records, law, evidence, judged) if len(keep) > 1 else np.ones(1)
     each, mixed = np.empty((n, len(keep))), np.empty((n_tasks, n))
     for t in range(n_tasks):
-        mean = prior_mean[t % len(prior_mean)]
-        learn(rows, y[t], records[t], n_rows, mean, keep, law, each)
+        learn(rows, y[t], records[t], n_rows, prior_mean[t % len(prior_mean)], keep, law, each)
         mixed[t] = each[:, 0]
         for i in range(n if len(keep) > 1 else 0):
             largest, total = each[i].max(), 0.0

@@ -140,7 +140,7 @@ class StreamPosterior(Posterior):
     def by_weight(self) -> NDArray[np.float64]:
         """The records as compiled loops take them, (n_tasks, n_coordinates, n_rates, 4).
 
-        All rates of a weight are side by side, a third of the time: so ``records`` lies in memory.
+        All rates of a weight are side by side, half the time: so ``records`` lies in memory.
         """
         records = self.records.transpose(1, 2, 0, 3)
         if not records.flags.c_contiguous:  # as read from a file
