@@ -91,9 +91,8 @@ def check_effects(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, A
             continue
         if not any(short in positive_parameters(parts.last.kernel) for parts in chosen):
             kernel = split(owner.estimator).last.kernel
-            linear = ", which is linear in a search" if kernel == "auto" else ""
             raise ValueError(
-                f"{name!r} in param_bounds has no effect with kernel={kernel!r}{linear}. Name a "
+                f"{name!r} in param_bounds has no effect with kernel={kernel!r}. Name a "
                 "kernel that has this parameter: gamma is one of 'rbf' and 'poly', coef0 of 'poly'."
             )
 
