@@ -202,11 +202,11 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
 
     Notes
     -----
-    ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
-    a constant kernel, and, with at least five points for each feature, the same sum with a width
-    for each feature. Scales and widths maximise the evidence of each half of the points (of at most
-    500; scales are learned from all of up to 200). Each kernel is trained on all points, in a basis
-    of at most 500. Leave-one-out predictions of the *other* half set weights and the temperature.
+    ``kernel="auto"`` tries a linear kernel, Gaussian ones of features of equal range and of
+    features by their relevance, rough and additive ones, and, with points enough, a width for each
+    feature. Scales and widths maximise the evidence of some hundred points or of each half of them.
+    Each kernel is trained on all points. Leave-one-out predictions, by kernels of the *other* half,
+    set weights and the temperature. At most four candidates are kept; ``run_.choice`` has all.
 
     See Also
     --------

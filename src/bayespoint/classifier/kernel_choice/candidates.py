@@ -132,9 +132,7 @@ def candidates(
     if d == 1:
         return found
     if n_points >= POINTS_A_ROUGH_FEATURE * d:
-        widths: Kernel = ExponentialKernel(
-            gamma=np.full(len(block), ROUGH_WIDTH / d), ranks=True
-        )
+        widths: Kernel = ExponentialKernel(gamma=np.full(len(block), ROUGH_WIDTH / d), ranks=True)
         name = "a rough width for each feature"
         found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
     name = "a width for each feature"
