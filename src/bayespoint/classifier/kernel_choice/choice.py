@@ -41,8 +41,9 @@ from bayespoint.tools.numbers import TINY
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Smallest weight of a candidate in the mixture, and how many there are at most.
-LEAST, MOST = 0.05, 4
+# Smallest weight of a candidate in the mixture, and how many there are at most; of many points
+# fewer, since these are better spent on a larger basis.
+LEAST, MOST, MOST_OF_MANY = 0.1, 4, 2
 # What few points say of weights depends on single points. So candidates that may be as good as the
 # best one share this many points before any is seen.
 PRIOR_POINTS = 5.0
@@ -125,8 +126,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        that may be as good as the best one, so that few points lead to a mean of several. (A
        mixture of forecasts that are neither too timid nor too sure is too timid, so that
        temperatures of the candidates would not do.)
-    4. All but the four candidates of the largest weights are dropped. These are trained with a
-       larger basis, if there are more points, and weighed again.
+    4. All but the four candidates of the largest weights are dropped. With more than 600 points
+       there are two, which are trained with a larger basis and weighed again.
     5. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -175,7 +176,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         learned.append(learn(candidate, problem, parameters, halves, clock))
         tried.append(try_out(learned[-1], problem, parameters, few, train, clock))
     everyone = np.stack([one.left_out for one in tried])
-    blend = blended(everyone, problem, temperature)
+    most = MOST_OF_MANY if is_large else MOST
+    blend = blended(everyone, problem, temperature, most)
     if is_large:  # once more, those that count
         n_machines = sum(len(tried[k].members) for k in np.flatnonzero(blend.share))
         size = basis_size(n_points, n_tasks, n_machines)
@@ -183,7 +185,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
             tried[k] = try_out(learned[k], problem, parameters, size, train, clock)
             everyone[k] = tried[k].left_out
         everyone = everyone * (blend.share > 0)[:, None, None]
-        blend = blended(everyone, problem, temperature)
+        blend = blended(everyone, problem, temperature, most)
     mixture, models = [], []
     for part, one in zip(blend.share, tried, strict=True):
         for member in one.members if part > 0 else ():
@@ -191,7 +193,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
             models.append(member.model)
     left_out = np.empty(everyone.shape[1:])
     for own, others in (halves, halves[::-1]) if len(halves[1]) else ():
-        left_out[others] = blended(everyone, problem, temperature, own).mixed(everyone[:, others])
+        other = blended(everyone, problem, temperature, most, own)
+        left_out[others] = other.mixed(everyone[:, others])
     temperature = blend.temperature
     weighed = [f"{part:4.0%} {one.words}" for part, one in zip(blend.share, tried, strict=True)]
     reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
@@ -229,6 +232,7 @@ def blended(
     everyone: NDArray[np.float64],
     problem: Problem,
     temperature: float | str,
+    most: int,
     some: Any = slice(None),
 ) -> Blend:
     """The blend of which some labels are most probable; candidates of little weight are dropped."""
@@ -236,7 +240,7 @@ def blended(
     weight = None if problem.weight is None else problem.weight[some]
     own = np.log(np.maximum(everyone[:, np.arange(len(codes)), codes], TINY))
     first = mixture_weights(own, weight, PRIOR_POINTS * plausibility(own, weight))
-    kept = first >= max(LEAST, np.sort(first)[-MOST:][0])
+    kept = first >= max(LEAST, np.sort(first)[-most:][0])
     share = np.zeros(len(own))
     prior = PRIOR_POINTS * plausibility(own[kept], weight)
     share[kept] = mixture_weights(own[kept], weight, prior)
