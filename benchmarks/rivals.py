@@ -41,7 +41,7 @@ BOOSTED = {
     "EBM": ("interpret.glassbox", "ExplainableBoostingClassifier", {"n_jobs": 1}),
 }  # fmt: skip
 SCALED = ("LogisticRegression", "SVC, tuned, calibrated")
-CURVES = ("adult", "census-income", "shuttle", "letter")
+CURVES = ("adult", "census-income", "shuttle", "letter")  # rules saw rows of the second and last
 ROWS = (250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 
 

@@ -127,7 +127,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        mixture of forecasts that are neither too timid nor too sure is too timid, so that
        temperatures of the candidates would not do.)
     4. All but the four candidates of the largest weights are dropped. With more than 600 points
-       there are two, which are trained with a larger basis and weighed again.
+       there are two, which are trained with a larger basis, if time allows, and weighed again.
     5. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -176,7 +176,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         learned.append(learn(candidate, problem, parameters, halves, clock))
         tried.append(try_out(learned[-1], problem, parameters, few, train, clock))
     everyone = np.stack([one.left_out for one in tried])
-    most = MOST_OF_MANY if is_large else MOST
+    most = MOST if n_points <= MANY_COMPONENTS else MOST_OF_MANY
     blend = blended(everyone, problem, temperature, most)
     if is_large:  # once more, those that count
         n_machines = sum(len(tried[k].members) for k in np.flatnonzero(blend.share))
