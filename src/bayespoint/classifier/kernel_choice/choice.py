@@ -43,7 +43,7 @@ MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or ma
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 # Smallest weight of a candidate in the mixture, and how many there are at most; of many points
 # fewer, since these are better spent on a larger basis.
-LEAST, MOST, MOST_OF_MANY = 0.1, 4, 2
+LEAST, MOST, MOST_OF_MANY = 0.05, 4, 2
 # What few points say of weights depends on single points. So candidates that may be as good as the
 # best one share this many points before any is seen.
 PRIOR_POINTS = 5.0
