@@ -15,6 +15,7 @@ from bayespoint.classifier.calibration import (
     best_temperature,
     expected_scores,
     mixture_weights,
+    plausibility,
     temperature_losses,
     temperature_of_losses,
 )
@@ -62,6 +63,8 @@ def test_a_weight_is_a_number_of_copies():
     np.testing.assert_allclose(
         mixture_weights(both, weight.astype(float)), mixture_weights(both[:, copies]), atol=1e-10
     )
+    chances = plausibility(both, weight.astype(float)), plausibility(both[:, copies])
+    np.testing.assert_allclose(*chances, atol=1e-10)
 
 
 def test_weights_of_mixtures_against_a_plain_optimiser():
@@ -173,3 +176,23 @@ def test_what_was_learned_from_all_labels_costs_a_share_of_a_nat():
     plain, learned = (expected_scores(p, codes, n_learned=k)["log_loss"] for k in (0.0, 2.0))
     assert learned.value == pytest.approx(plain.value + 2 / 50)
     assert learned.low == plain.low and learned.high > plain.high
+
+
+def test_points_that_members_are_given_are_like_points_that_were_seen():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 1, size=(3, 30))
+    prior = np.array([5.0, 1.0, 0.0])
+    own = np.where(np.eye(3) > 0, 1.0, 1e-300)  # points that only one member can explain
+    seen = np.log(np.concatenate([p, np.repeat(own, prior.astype(int), axis=1)], axis=1))
+    np.testing.assert_allclose(mixture_weights(np.log(p), None, prior), mixture_weights(seen))
+
+
+def test_plausibility_falls_with_the_standard_errors_that_a_member_is_behind():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=50)
+    away = rng.normal(size=50)
+    away -= away.mean()
+    away *= np.sqrt(50) / away.std()  # the mean has the standard error 1
+    chance = plausibility(np.stack([first, first - away - 1, first - away - 3]))
+    np.testing.assert_allclose(chance[1:] / chance[0], np.exp([-0.5, -4.5]))
+    assert plausibility(np.stack([first, first])).tolist() == [0.5, 0.5]

@@ -75,7 +75,7 @@ def test_parameters(parameters, match):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"), [("auto", "gamma"), ("linear", "coef0"), ("rbf", "coef0")]
+    ("kernel", "name"), [("linear", "gamma"), ("linear", "coef0"), ("rbf", "coef0")]
 )
 def test_bounds_without_effect(kernel, name):
     estimator, bounds = BayesPointClassifier(kernel=kernel), {name: (0.1, 1)}
@@ -87,8 +87,17 @@ def test_bounds_without_effect(kernel, name):
     assert name in search.best_params_
 
 
+def test_a_kernel_that_is_chosen_is_not_searched():
+    chosen = BayesPointClassifier()
+    fails("Got kernel='auto'.*name kernels in param_grid", chosen, param_grid={SCALE: [1, 2]})
+    fails("Got kernel='auto'", param_grid={"kernel": ["linear", "auto"]})
+    X, y = problem(n=30)
+    search = EvidenceSearch(chosen, {"kernel": ["linear", "rbf"]}, refit=False).fit(X, y)
+    assert search.best_params_["kernel"] in ("linear", "rbf")
+
+
 def test_names_that_are_no_engine_s():
-    named = BayesPointClassifier(engine="magic")
+    named = BayesPointClassifier(kernel="linear", engine="magic")
     fails("'engine' parameter.*Got 'magic'", named, param_bounds={SCALE: (0.1, 1)})
     fails("'engine' parameter.*Got 'magic'", named, param_grid={SCALE: [0.1, 1]})
     fails("'engine' parameter.*Got 'magic'", param_grid={"engine": ["ep", "magic"]})

@@ -20,7 +20,9 @@ def main() -> None:
     X: NDArray[np.float64] = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 1.0], [1.0, 0.5]])
     y: NDArray[np.int64] = np.array([0, 1, 0, 1])
 
-    clf = BayesPointClassifier(engine=ExpectationPropagation(noise=0.5), random_state=0)
+    clf = BayesPointClassifier(
+        kernel="linear", engine=ExpectationPropagation(noise=0.5), random_state=0
+    )
     fitted = clf.fit(X, y)
     assert_type(fitted, BayesPointClassifier)
     assert_type(fitted.predict_proba(X), NDArray[np.float64])

@@ -17,7 +17,7 @@ from bayespoint.tools.numbers import TINY
 WIDEST = 2.0  # bound on |log T|
 LOG_TEMPERATURES = np.linspace(-WIDEST, WIDEST, 21)  # between which losses are smooth
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
-CAUTION = 50
+CAUTION = 50.0
 MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # Forecasts of training points share most of the points that they were learned from. So the mean of
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
@@ -36,11 +36,12 @@ def best_temperature(
     codes: NDArray,
     weight: NDArray[np.float64] | None = None,
     n_points: float | None = None,
+    caution: float = CAUTION,
 ) -> float:
     r"""The temperature T that makes softmax(scores / T) the best forecast of the classes.
 
     It minimises the log-loss of scores that do not know the label of their point. Its logarithm is
-    multiplied by n / (n + 50), since such scores are optimistic where points are few.
+    multiplied by n / (n + caution), since such scores are optimistic where points are few.
 
     Parameters
     ----------
@@ -52,6 +53,8 @@ def best_temperature(
         How many copies each point counts for.
     n_points : float, optional
         How many points there are, if only some of them are given.
+    caution : float, default=50
+        For how many points the logarithm is halved.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def best_temperature(
     2.60
     """
     n, loss = loss_by_temperature(scores, codes, weight)
-    return temperature_of_least(loss, n if n_points is None else n_points)
+    return temperature_of_least(loss, n if n_points is None else n_points, caution)
 
 
 def loss_by_temperature(
@@ -88,15 +91,17 @@ def loss_by_temperature(
     return n, loss
 
 
-def temperature_of_least(loss: Callable[[float], float], n: float) -> float:
+def temperature_of_least(
+    loss: Callable[[float], float], n: float, caution: float = CAUTION
+) -> float:
     """The temperature of the least loss of n points, nearer to 1 for few."""
     found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded").x
-    return float(np.exp(found * trusted(n)))
+    return float(np.exp(found * trusted(n, caution)))
 
 
-def trusted(n: float) -> float:
+def trusted(n: float, caution: float = CAUTION) -> float:
     """How much of a log-temperature is believed that was learned from n points."""
-    return n / (n + CAUTION)
+    return n / (n + caution)
 
 
 def temperature_losses(
@@ -134,7 +139,9 @@ def temperature_of_losses(losses: NDArray[np.float64]) -> float:
 
 
 def mixture_weights(
-    log_probability: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+    log_probability: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+    prior: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     r"""Weights :math:`v` that maximise :math:`\sum_i \log \sum_k v_k p_k(y_i | \text{others})`.
 
@@ -147,6 +154,8 @@ def mixture_weights(
         log p_k(label of point i | all other labels) of each member.
     weight : ndarray of shape (n,), optional
         How many copies each point counts for.
+    prior : ndarray of shape (n_members,), optional
+        Points that each member is given before any is seen; none by default.
 
     Returns
     -------
@@ -161,12 +170,48 @@ def mixture_weights(
     array([0.417, 0.583])
     """
     chance = np.exp(log_probability - log_probability.max(axis=0))
+    copies = np.ones(chance.shape[1]) if weight is None else weight
+    given = np.zeros(len(chance)) if prior is None else prior
     v = np.full(len(chance), 1 / len(chance))
     for _ in range(N_STEPS):
         share = v[:, None] * chance
         share /= share.sum(axis=0)
-        v = np.average(share, axis=1, weights=weight)
+        v = (share @ copies + given) / (copies.sum() + given.sum())
     return v
+
+
+def plausibility(
+    log_probability: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    r"""How plausible it is that each member is as good as the best one, of sum 1.
+
+    :math:`\exp(-t^2 / 2)`, where t is the mean difference of their log probabilities over its
+    standard error.
+
+    Parameters
+    ----------
+    log_probability, weight
+        As in :func:`mixture_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Numbers of sum 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.classifier.calibration import plausibility
+    >>> plausibility(np.log([[0.9, 0.8, 0.7], [0.8, 0.9, 0.6], [0.2, 0.1, 0.1]])).round(2)
+    array([0.57, 0.43, 0.  ])
+    """
+    copies = np.ones(log_probability.shape[1]) if weight is None else weight
+    share = copies / copies.sum()
+    behind = log_probability[np.argmax(log_probability @ share)] - log_probability
+    mean = behind @ share
+    variance = (behind - mean[:, None]) ** 2 @ share / copies.sum()
+    chance = np.exp(-0.5 * mean**2 / np.maximum(variance, TINY))
+    return chance / chance.sum()
 
 
 class Estimate(NamedTuple):

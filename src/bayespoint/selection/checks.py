@@ -87,9 +87,8 @@ def check_names(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any
     for name in bounds:
         is_of_kernel = not name.removeprefix(prefix).startswith(("ridge", "engine__"))
         if is_of_kernel and name not in used:
-            linear = ", which is linear in a search" if kernel == "auto" else ""
             raise ValueError(
-                f"{name!r} in param_bounds has no effect with kernel={kernel!r}{linear}. Name a "
+                f"{name!r} in param_bounds has no effect with kernel={kernel!r}. Name a "
                 "kernel that has this parameter: gamma is one of 'rbf' and 'poly', coef0 of 'poly'."
             )
 

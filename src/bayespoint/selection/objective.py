@@ -139,14 +139,15 @@ def split(estimator: Any) -> Parts:
 
 
 def with_params(estimator: Any, params: dict[str, Any]) -> Any:
-    """A fresh copy with these parameters, which may be estimators themselves.
-
-    A kernel that is "auto" is linear: it is the search that chooses here.
-    """
+    """A fresh copy with these parameters, which may be estimators themselves."""
     copy = clone(estimator).set_params(**clone(params, safe=False))
-    classifier = split(copy).last
-    if isinstance(classifier.kernel, str) and classifier.kernel == "auto":
-        classifier.set_params(kernel="linear")
+    kernel = split(copy).last.kernel
+    if isinstance(kernel, str) and kernel == "auto":
+        raise ValueError(
+            "EvidenceSearch compares kernels that are named. Got kernel='auto', with which a fit "
+            "chooses kernels itself, by leave-one-out: use fit without a search, set kernel="
+            "'linear', or name kernels in param_grid."
+        )
     return copy
 
 

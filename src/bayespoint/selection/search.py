@@ -116,7 +116,7 @@ class EvidenceSearch(MetaClassifier):
     >>> from bayespoint.selection import EvidenceSearch
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier())
+    >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier(kernel="linear"))
     >>> bounds = {"bayespointclassifier__engine__prior_scale": (0.01, 100)}
     >>> search = EvidenceSearch(machine, param_bounds=bounds).fit(X_train, y_train)
     >>> {name.split("__")[-1]: round(value, 2) for name, value in search.best_params_.items()}

@@ -18,7 +18,8 @@ from bayespoint.kernels import (
 )
 
 POINTS_TO_LEARN = 10  # points from which scales are learned
-POINTS_A_FEATURE = 5  # points for each feature from which widths of features are learned
+# Points for each feature from which widths of features are learned.
+POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
@@ -51,6 +52,8 @@ class Candidate(NamedTuple):
         keep their ratios.
     block : ndarray of int, or None
         The block of each feature; the features of a block have one width.
+    by_relevance : bool
+        Whether the widths of the first term begin with those of :func:`relevance`.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Candidate(NamedTuple):
     in_halves: bool = False
     tied: bool = False
     block: NDArray[np.intp] | None = None
+    by_relevance: bool = False
 
 
 def candidates(
@@ -72,18 +76,19 @@ def candidates(
 ) -> list[Candidate]:
     r"""The candidates for these points.
 
-    * *linear*, and *rbf* where nothing may be learned;
-    * *rbf + linear*, with features of equal variance;
+    * *linear*, its scale learned; and *rbf* where nothing may be learned;
     * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
       a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
       would let these decide on all distances. Its width is learned, and, as few points of many
       classes let the evidence prefer wide kernels, once more fixed;
+    * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
+      there are more features than points, most of them tell nothing;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
-    * *a width for each feature*, where there are points enough. With categories it is a width for
-      each column, without a linear part, whose effects have one scale in all columns: its
-      evidence leaves no signal to the widths. Beside it an *rbf* of size 1 makes up for scales that
-      are too large. Both were found on one split of ``dna``.
+    * *a rough width for each feature*, and *a width for each feature*, where there are points
+      enough; with fewer points the widths of the latter begin with those of *rbf by relevance*.
+      With categories there is a width for each column, and no linear part, whose effects have one
+      scale in all columns: its evidence leaves no signal to the widths.
 
     Parameters
     ----------
@@ -101,36 +106,63 @@ def candidates(
         What the features were divided by.
     """
     n_points, d = len(points), int(block.max()) + 1
-    linear = Candidate("linear", PolynomialKernel(coef0=float(constant)))
     radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
     if not learns or n_points < POINTS_TO_LEARN:
-        return [linear, Candidate("rbf", radial)]
+        plain = Candidate("linear", PolynomialKernel(coef0=float(constant)))
+        return [plain, Candidate("rbf", radial)]
     level = [ConstantKernel()] * constant
     line: list[Kernel] = [PolynomialKernel(gamma=1 / d), *level]
+    linear = of_sum("linear", line)
     if gamma is not None:
         return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
     share = np.square(by_range(np.ptp(points, axis=0), scale * np.ones(len(block))))
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
+    equal = RadialKernel(gamma=np.full(len(block), 1 / d))
+    relevant: dict[str, Any] = {"in_halves": True, "by_relevance": True, "block": block}
     width = "terms__0__gamma"
     found = [
         linear,
-        of_sum("rbf + linear", [radial, *line], width),
         of_sum("rbf by range", [RadialKernel(gamma=share / share.sum()), *level], width, tied=True),
         of_sum(
             "rbf by range, fixed width", [RadialKernel(gamma=share / (2 * share.sum())), *level]
         ),
+        of_sum("rbf by relevance", [equal, *level], width, tied=True, **relevant),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
-    if n_points >= POINTS_A_FEATURE * d and d > 1:
-        if d == len(block):
-            widths = RadialKernel(gamma=np.full(d, 1 / d))
-            found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
-        else:
+    if d == 1:
+        return found
+    if n_points >= POINTS_A_ROUGH_FEATURE * d:
+        widths: Kernel = ExponentialKernel(gamma=np.full(len(block), ROUGH_WIDTH / d), ranks=True)
+        name = "a rough width for each feature"
+        found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
+    name = "a width for each feature"
+    if n_points >= POINTS_A_FEATURE * d:
+        terms = [equal, *line]
+        if d < len(block):
             terms = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
-            name = "a width for each column"
-            found.append(of_sum(name, terms, width, in_halves=True)._replace(block=block))
-            found.append(Candidate("rbf", radial))
+        found.append(of_sum(name, terms, width, in_halves=True, block=block))
+    elif n_points >= d:
+        found.append(of_sum(name, [equal, *level], width, **relevant))
     return found
+
+
+def relevance(
+    points: NDArray, codes: NDArray, weight: NDArray[np.float64] | None, block: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """What each feature tells of the labels by itself, of sum 1; equal in a block.
+
+    The mean squared correlation with the classes, less what chance brings, 1 / n, and a tenth of
+    it for features that tell nothing.
+    """
+    copies = np.ones(len(codes)) if weight is None else weight
+    chance, part = 1 / copies.sum(), copies / copies.sum()
+    is_class = np.eye(codes.max() + 1)[codes]
+    x, z = points - part @ points, is_class - part @ is_class
+    variance = np.outer(part @ x**2, part @ z**2)
+    square = ((part[:, None] * x).T @ z) ** 2 / np.where(variance > 0, variance, 1.0)
+    told = np.maximum(square.mean(axis=1) - chance, 0.0) + 0.1 * chance
+    told = (np.bincount(block, told) / np.bincount(block))[block]
+    return told / told.sum()
 
 
 def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:

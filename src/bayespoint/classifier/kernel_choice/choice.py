@@ -13,9 +13,19 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from bayespoint.classifier.attributes import left_out_probabilities
-from bayespoint.classifier.calibration import best_temperature, expected_scores, mixture_weights
+from bayespoint.classifier.calibration import (
+    best_temperature,
+    expected_scores,
+    mixture_weights,
+    plausibility,
+)
 from bayespoint.classifier.kernel_choice.ascent import most_evident
-from bayespoint.classifier.kernel_choice.candidates import Candidate, basis_size, candidates
+from bayespoint.classifier.kernel_choice.candidates import (
+    Candidate,
+    basis_size,
+    candidates,
+    relevance,
+)
 from bayespoint.classifier.kernel_choice.clock import Clock
 from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.classifier.kernel_choice.perceptrons import best_perceptron
@@ -31,9 +41,15 @@ from bayespoint.tools.numbers import TINY
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Smallest weight of a candidate in the mixture, and how many there are at most. On the tables that
-# defaults are tuned on, the log-loss is 0.1 % larger than with all candidates.
-LEAST, MOST = 0.1, 2
+# Smallest weight of a candidate in the mixture, and how many there are at most; of many points
+# fewer, since these are better spent on a larger basis.
+LEAST, MOST, MOST_OF_MANY = 0.05, 4, 2
+# What few points say of weights depends on single points. So candidates that may be as good as the
+# best one share this many points before any is seen.
+PRIOR_POINTS = 5.0
+# Points after which half of a mixture's temperature is believed: fewer than of one machine, since
+# mixtures of few points are timid.
+CAUTION = 30.0
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
@@ -106,14 +122,17 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
     1. For each candidate, the evidence of at most 200 points finds kernel parameters. Where these
-       are many, each of two halves of the points finds its own, and there are two machines.
+       are many, or begin with correlations of features and labels, each of two halves of the
+       points finds its own, and there are two machines.
     2. Each kernel is trained on all points, with a basis of at most 300. Leave-one-out predictions
        of the points of the *other* half are honest: neither their label nor their half took part.
     3. The weights of all candidates, and then the temperature of their mixture, maximise the
-       probability of the labels by these predictions. (A mixture of forecasts that are neither too
-       timid nor too sure is too timid, so that temperatures of the candidates would not do.)
-    4. All but the two candidates of the largest weights are dropped. These are trained with a
-       larger basis, if there are more points, and weighed again.
+       probability of the labels by these predictions. Five points more are given to candidates
+       that may be as good as the best one, so that few points lead to a mean of several. (A
+       mixture of forecasts that are neither too timid nor too sure is too timid, so that
+       temperatures of the candidates would not do.)
+    4. All but the four candidates of the largest weights are dropped. With more than 600 points
+       there are two, which are trained with a larger basis, if time allows, and weighed again.
     5. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -162,7 +181,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         learned.append(learn(candidate, problem, parameters, halves, clock))
         tried.append(try_out(learned[-1], problem, parameters, few, train, clock))
     everyone = np.stack([one.left_out for one in tried])
-    blend = blended(everyone, problem, temperature)
+    most = MOST if n_points <= MANY_COMPONENTS else MOST_OF_MANY
+    blend = blended(everyone, problem, temperature, most)
     if is_large:  # once more, those that count
         n_machines = sum(len(tried[k].members) for k in np.flatnonzero(blend.share))
         size = basis_size(n_points, n_tasks, n_machines)
@@ -170,7 +190,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
             tried[k] = try_out(learned[k], problem, parameters, size, train, clock)
             everyone[k] = tried[k].left_out
         everyone = everyone * (blend.share > 0)[:, None, None]
-        blend = blended(everyone, problem, temperature)
+        blend = blended(everyone, problem, temperature, most)
     mixture, models = [], []
     for part, one in zip(blend.share, tried, strict=True):
         for member in one.members if part > 0 else ():
@@ -178,7 +198,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
             models.append(member.model)
     left_out = np.empty(everyone.shape[1:])
     for own, others in (halves, halves[::-1]) if len(halves[1]) else ():
-        left_out[others] = blended(everyone, problem, temperature, own).mixed(everyone[:, others])
+        other = blended(everyone, problem, temperature, most, own)
+        left_out[others] = other.mixed(everyone[:, others])
     temperature = blend.temperature
     weighed = [f"{part:4.0%} {one.words}" for part, one in zip(blend.share, tried, strict=True)]
     reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
@@ -218,19 +239,22 @@ def blended(
     everyone: NDArray[np.float64],
     problem: Problem,
     temperature: float | str,
+    most: int,
     some: Any = slice(None),
 ) -> Blend:
     """The blend of which some labels are most probable; candidates of little weight are dropped."""
     codes, everyone, n_all = problem.codes[some], everyone[:, some], len(problem.codes)
     weight = None if problem.weight is None else problem.weight[some]
     own = np.log(np.maximum(everyone[:, np.arange(len(codes)), codes], TINY))
-    first = mixture_weights(own, weight)
-    kept = first >= max(LEAST, np.sort(first)[-MOST:][0])
+    first = mixture_weights(own, weight, PRIOR_POINTS * plausibility(own, weight))
+    kept = first >= max(LEAST, np.sort(first)[-most:][0])
     share = np.zeros(len(own))
-    share[kept] = mixture_weights(own[kept], weight)
+    prior = PRIOR_POINTS * plausibility(own[kept], weight)
+    share[kept] = mixture_weights(own[kept], weight, prior)
     if isinstance(temperature, str):
         n_units = None if problem.n_units is None else problem.n_units * len(codes) / n_all
-        temperature = best_temperature(log_mean(share, everyone), codes, weight, n_units)
+        scores = log_mean(share, everyone)
+        temperature = best_temperature(scores, codes, weight, n_units, caution=CAUTION)
     return Blend(share, temperature)
 
 
@@ -265,12 +289,24 @@ def learn(
         some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
         weight = None if problem.weight is None else problem.weight[some]
         data = problem.points[some], problem.targets[some], weight
+        started = begin(candidate, problem, own)
         until = clock.end_of_search(len(parts) - number)
         search = parameters.n_jobs, until, problem.coding.apart
-        kernel = most_evident(candidate, parameters.engine, *data, *search)
+        kernel = most_evident(started, parameters.engine, *data, *search)
         kernels.append((kernel, others))
     cut = ", search ended by max_time" * (time.monotonic() > until)
     return Learned(candidate.name, kernels, cut)
+
+
+def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Candidate:
+    """The candidate for a search on some points."""
+    if not candidate.by_relevance:
+        return candidate
+    weight = None if problem.weight is None else problem.weight[own]
+    told = relevance(problem.points[own], problem.codes[own], weight, problem.block)
+    kernel, width = clone(candidate.kernel), "terms__0__gamma"
+    kernel.set_params(**{width: told * kernel.get_params()[width].sum()})
+    return candidate._replace(kernel=kernel)
 
 
 def try_out(
