@@ -14,11 +14,10 @@ from bayespoint.classifier.calibration import (
     Estimate,
     best_temperature,
     expected_scores,
-    mixture_weights,
-    plausibility,
     temperature_losses,
     temperature_of_losses,
 )
+from bayespoint.classifier.kernel_choice.blending import mixture_weights, plausibility
 
 
 def forecasts(n=4000, temperature=2.0, seed=0):

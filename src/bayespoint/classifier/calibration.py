@@ -26,7 +26,6 @@ DEPENDENCE = 1.3
 HIGH = 0.975  # quantile at which 95 % intervals end
 MOST_SCORES = 2000  # points of which a model keeps left-out probabilities
 NONE = 1e-9  # errors, of points of little weight
-N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
 
@@ -136,82 +135,6 @@ def temperature_losses(
 def temperature_of_losses(losses: NDArray[np.float64]) -> float:
     """The best temperature of all batches, from the sum of their :func:`temperature_losses`."""
     return temperature_of_least(CubicSpline(LOG_TEMPERATURES, losses[1:]), losses[0])
-
-
-def mixture_weights(
-    log_probability: NDArray[np.float64],
-    weight: NDArray[np.float64] | None = None,
-    prior: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    r"""Weights :math:`v` that maximise :math:`\sum_i \log \sum_k v_k p_k(y_i | \text{others})`.
-
-    The stacking of Yao, Vehtari, Simpson and Gelman (2018): a convex problem, solved by
-    expectation maximisation.
-
-    Parameters
-    ----------
-    log_probability : ndarray of shape (n_members, n)
-        log p_k(label of point i | all other labels) of each member.
-    weight : ndarray of shape (n,), optional
-        How many copies each point counts for.
-    prior : ndarray of shape (n_members,), optional
-        Points that each member is given before any is seen; none by default.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Weights, of sum 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.classifier.calibration import mixture_weights
-    >>> mixture_weights(np.log([[0.9, 0.9, 0.1], [0.5, 0.5, 0.5]])).round(3)
-    array([0.417, 0.583])
-    """
-    chance = np.exp(log_probability - log_probability.max(axis=0))
-    copies = np.ones(chance.shape[1]) if weight is None else weight
-    given = np.zeros(len(chance)) if prior is None else prior
-    v = np.full(len(chance), 1 / len(chance))
-    for _ in range(N_STEPS):
-        share = v[:, None] * chance
-        share /= share.sum(axis=0)
-        v = (share @ copies + given) / (copies.sum() + given.sum())
-    return v
-
-
-def plausibility(
-    log_probability: NDArray[np.float64], weight: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    r"""How plausible it is that each member is as good as the best one, of sum 1.
-
-    :math:`\exp(-t^2 / 2)`, where t is the mean difference of their log probabilities over its
-    standard error.
-
-    Parameters
-    ----------
-    log_probability, weight
-        As in :func:`mixture_weights`.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Numbers of sum 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.classifier.calibration import plausibility
-    >>> plausibility(np.log([[0.9, 0.8, 0.7], [0.8, 0.9, 0.6], [0.2, 0.1, 0.1]])).round(2)
-    array([0.57, 0.43, 0.  ])
-    """
-    copies = np.ones(log_probability.shape[1]) if weight is None else weight
-    share = copies / copies.sum()
-    behind = log_probability[np.argmax(log_probability @ share)] - log_probability
-    mean = behind @ share
-    variance = (behind - mean[:, None]) ** 2 @ share / copies.sum()
-    chance = np.exp(-0.5 * mean**2 / np.maximum(variance, TINY))
-    return chance / chance.sum()
 
 
 class Estimate(NamedTuple):

@@ -205,10 +205,6 @@ class BayesPointClassifier(
     ``kernel="auto"`` tries linear, Gaussian, rough and additive kernels (:doc:`/defaults`). The
     evidence finds scales and widths; leave-one-out predictions set weights and a temperature.
 
-    See Also
-    --------
-    bayespoint.reject.SelectiveClassifier : Rejects points where the classifier is uncertain.
-
     References
     ----------
     R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, NIPS 13, 2001.

@@ -9,17 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.base import clone
 
 from bayespoint.classifier.attributes import left_out_probabilities
-from bayespoint.classifier.calibration import (
-    best_temperature,
-    expected_scores,
-    mixture_weights,
-    plausibility,
-)
+from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.kernel_choice.ascent import most_evident
+from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     Candidate,
     basis_size,
@@ -34,22 +29,12 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.tools.monitor import current_monitor
-from bayespoint.tools.numbers import TINY
 
 # Points of the basis with which candidates are compared. Those that count are trained with a larger
 # one, if there are more points.
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Smallest weight of a candidate in the mixture, and how many there are at most; of many points
-# fewer, since these are better spent on a larger basis.
-LEAST, MOST, MOST_OF_MANY = 0.05, 4, 2
-# What few points say of weights depends on single points. So candidates that may be as good as the
-# best one share this many points before any is seen.
-PRIOR_POINTS = 5.0
-# Points after which half of a mixture's temperature is believed: fewer than of one machine, since
-# mixtures of few points are timid.
-CAUTION = 30.0
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
@@ -217,45 +202,6 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     learned_from_all = [LEARNED * (len(one.kernels) == 1 and one.is_learned) for one in learned]
     n_learned = float(blend.share @ learned_from_all)
     return Choice(mixture, models, temperature, left_out, reasons, n_learned)
-
-
-class Blend(NamedTuple):
-    """Weights of candidates, and the temperature of their mixture."""
-
-    share: NDArray[np.float64]
-    temperature: float
-
-    def mixed(self, everyone: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities of the mixture, from those of all candidates."""
-        return softmax(log_mean(self.share, everyone) / self.temperature, axis=1)
-
-
-def log_mean(share: NDArray[np.float64], everyone: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of the mean probabilities of all candidates."""
-    return np.log(np.maximum(np.einsum("k,knc->nc", share, everyone), TINY))
-
-
-def blended(
-    everyone: NDArray[np.float64],
-    problem: Problem,
-    temperature: float | str,
-    most: int,
-    some: Any = slice(None),
-) -> Blend:
-    """The blend of which some labels are most probable; candidates of little weight are dropped."""
-    codes, everyone, n_all = problem.codes[some], everyone[:, some], len(problem.codes)
-    weight = None if problem.weight is None else problem.weight[some]
-    own = np.log(np.maximum(everyone[:, np.arange(len(codes)), codes], TINY))
-    first = mixture_weights(own, weight, PRIOR_POINTS * plausibility(own, weight))
-    kept = first >= max(LEAST, np.sort(first)[-most:][0])
-    share = np.zeros(len(own))
-    prior = PRIOR_POINTS * plausibility(own[kept], weight)
-    share[kept] = mixture_weights(own[kept], weight, prior)
-    if isinstance(temperature, str):
-        n_units = None if problem.n_units is None else problem.n_units * len(codes) / n_all
-        scores = log_mean(share, everyone)
-        temperature = best_temperature(scores, codes, weight, n_units, caution=CAUTION)
-    return Blend(share, temperature)
 
 
 def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
