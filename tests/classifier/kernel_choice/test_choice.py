@@ -325,3 +325,17 @@ def test_relevance_is_what_single_features_tell():
     np.testing.assert_allclose(told, square / square.sum())
     blocks = relevance(points, codes, weight, np.array([0, 1, 1, 2]))
     assert blocks[1] == blocks[2] and told[1] > blocks[1] > told[2]
+
+
+def test_heavy_rows_of_a_rare_class_are_left_out_as_a_whole():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + rng.normal(size=400) > 2.2).astype(int)  # some 6 %, of which half are noise
+    balanced = BayesPointClassifier(class_weight="balanced").fit(X, y)
+    weight = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    new = rng.normal(size=(4000, 2))
+    labels = (new[:, 0] + rng.normal(size=4000) > 2.2).astype(int)
+    assert balanced.predict(new)[labels == 1].mean() > 0.5
+    # The weights as those of samples are copies, which tell the labels of each other.
+    copies = BayesPointClassifier().fit(X, y, sample_weight=weight)
+    assert copies.predict(new)[labels == 1].mean() < 0.5
