@@ -226,7 +226,7 @@ def test_a_state_is_a_file_and_what_it_imports(tmp_path):
                 assert compiler.digest(path) != before[path], (path.stem, changed.stem)
         changed.write_text(text)
     assert {path: compiler.digest(path) for path in files} == before
-    assert closure("joint", set()) == {"joint", "ep", "compiler", "calls"}
+    assert closure("joint", set()) == {"joint", "ep", "orthants", "compiler", "calls"}
 
 
 def test_code_with_checked_bounds_is_other_code(tmp_path, monkeypatch):
@@ -292,7 +292,10 @@ def test_where_no_cache_can_be_written_functions_are_compiled_all_the_same(monke
             return 2 * x
 
     assert double(21) == 42
-    assert calls == [{"cache": True, "nogil": True}, {"nogil": True}]
+    assert [{**one, "error_model": None} for one in calls] == [
+        {"cache": True, "nogil": True, "error_model": None},
+        {"nogil": True, "error_model": None},
+    ]
 
 
 # Interrupts while code is compiled ----------------------------------------------------------------
