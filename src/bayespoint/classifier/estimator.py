@@ -38,8 +38,9 @@ from bayespoint.classifier.parameters import (
 from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
-from bayespoint.tools import monitor as monitors
+from bayespoint.tools import callbacks
 from bayespoint.tools.arrays import like
+from bayespoint.tools.monitor import current_monitor, watch
 from bayespoint.tools.validation import new_points
 
 P = ParamSpec("P")
@@ -72,7 +73,7 @@ def has_samples(classifier: Any) -> bool:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesPointClassifier(
-    FittedAttributes, ClassifierMixin, monitors.CallbackSupport, NamedEngine
+    FittedAttributes, ClassifierMixin, callbacks.CallbackSupport, NamedEngine
 ):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
@@ -262,7 +263,7 @@ class BayesPointClassifier(
     verbose: int = 0
     categorical_features: ArrayLike | str | None = "from_dtype"
 
-    @monitors.with_callbacks
+    @callbacks.with_callbacks
     def fit(
         self,
         X: ArrayLike | Blocks,
@@ -295,8 +296,8 @@ class BayesPointClassifier(
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        with unchanged_on_failure(self), monitors.watch(monitors.current_monitor(self.verbose)):
-            parameters, monitor = Parameters.of(self), monitors.monitor_for(self)
+        with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
+            parameters, monitor = Parameters.of(self), callbacks.monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
             data = X, y, sample_weight, groups
