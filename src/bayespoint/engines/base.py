@@ -48,11 +48,11 @@ class Request:
         Name of the coding of the labels, one of the engine's ``codings``.
     device : torch.device or None
         The GPU to work on, where the points are already.
-    groups : ndarray of int, shape (n_points,), or None
-        Which points belong together, for engines that ``leaves_groups_out``.
     trainer : callable or None
         What trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
         ``HostTrainer``; None is this process.
+    groups : ndarray of int, shape (n_points,), or None
+        Which points belong together, for engines that ``leaves_groups_out``.
 
     Examples
     --------
