@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-import tempfile
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import Run
-from bayespoint.exceptions import ModelFileError
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors import Posterior
-from bayespoint.storage import load, save
-from bayespoint.storage.registry import NAMES
-from bayespoint.testing.trial import Trial, answers, circle, same_bits
+from bayespoint.testing.trial import Trial, circle
 
 RULES = ("bayes_point", "vote")
 
@@ -186,37 +180,3 @@ def check_classes(trial: Trial) -> None:
                 f"{case}, which can be separated, {score:.0%} of the training points are right: "
                 "the engine does not learn the labels of its tasks."
             )
-
-
-def check_pickle(trial: Trial) -> None:
-    """A fitted classifier can be pickled, which joblib and searches do."""
-    data = circle(3)
-    fitted = trial.fit(data)
-    again = pickle.loads(pickle.dumps(fitted))
-    # Not to the bit: other strides can mean other rounding.
-    assert all(map(np.allclose, answers(fitted, data), answers(again, data))), (
-        "a classifier that was pickled has other predictions: the posterior must keep all it needs "
-        "in its attributes."
-    )
-
-
-def check_model_file(trial: Trial) -> None:
-    """A model file gives the same classifier, or says that it cannot hold this engine."""
-    data = circle(3)
-    fitted = trial.fit(data)
-    parts = map(type, (fitted.engine, fitted.posterior_, fitted.posterior_.likelihood))
-    strangers = [part.__qualname__ for part in parts if part not in NAMES]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.bpm")
-        try:
-            save(fitted, path)
-        except ModelFileError as error:
-            expected = any(name in str(error) for name in strangers)
-            assert expected, f"a model file cannot hold the classifier: {error}"
-            return
-        again = load(path)
-    is_same = same_bits(answers(fitted, data), answers(again, data))
-    assert is_same and again.run_.summary == fitted.run_.summary, (
-        "a classifier from a model file has other predictions: name all classes whose objects it "
-        "has in storage/registry.py."
-    )
