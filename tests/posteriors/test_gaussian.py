@@ -117,3 +117,12 @@ def test_without_noise_the_sign_decides():
     yes, no = np.exp(ProbitLikelihood(0.0).log_likelihood(outputs))
     assert np.array_equal(yes, [[[1, 0]], [[0, 1]]])
     assert np.array_equal(no, 1 - yes)
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_triangular_factors_take_the_short_way(n):
+    Z, full = new_points(n), posterior_of()
+    upper = GaussianPosterior(full.mean, np.triu(full.factor), full.likelihood)
+    for posterior in (full, upper):
+        slow = [[z @ covariance @ z for covariance in posterior.covariance] for z in Z]
+        np.testing.assert_allclose(posterior.latent(Z)[1], slow, rtol=1e-12)

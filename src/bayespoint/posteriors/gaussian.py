@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import ndtr
 from bayespoint.codings import Coding
 from bayespoint.likelihoods import Likelihood, ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.arrays import kept, namespace, to_host
+from bayespoint.tools.arrays import is_tensor, kept, namespace, squares, to_host, triangular_squares
 from bayespoint.tools.attributes import finite, need, optional, shaped
 
 STEP = ProbitLikelihood(0.0)
@@ -122,12 +123,17 @@ class GaussianPosterior(Posterior):
         """Whether the weights are independent."""
         return self.factor.ndim == 2
 
+    @cached_property
+    def _is_triangular(self) -> bool:
+        return not self.is_diagonal and not np.tril(self.factor, -1).any()
+
     def latent(self, Z: Any) -> tuple[NDArray, NDArray]:
         """z.mu and z.Sigma z."""
         if self.is_diagonal:
             return Z @ self.mean, (Z * Z) @ np.square(self.factor.T)
-        xp = namespace(Z)
-        variance = [xp.square(Z @ factor).sum(axis=1) for factor in kept(Z, self.factor)]
+        xp, is_short = namespace(Z), self._is_triangular and not is_tensor(Z)
+        length = triangular_squares if is_short else lambda Z, factor: squares(Z @ factor)
+        variance = [length(Z, factor) for factor in kept(Z, self.factor)]
         return to_host(Z @ kept(Z, self.mean)), to_host(xp.stack(variance, axis=1))
 
     def votes(self, Z: NDArray) -> NDArray:
