@@ -130,7 +130,7 @@ def test_page_tells_what_was_done_and_what_has_changed(trained, tmp_path):
     content = page.read_text(encoding="utf-8")
     assert "Different from the training data: age." in content
     assert "column &#x27;joined&#x27; is left out" in content
-    assert ">relevance</th>" in content
+    assert ">weight for " in content
     assert found["shifts"][0]["column"] == "age"
     assert [one["is_shifted"] for one in found["shifts"]] == [True, False, False]
     assert any("differ from the training" in note for note in found["notes"])

@@ -81,13 +81,13 @@ class AxesKernel(ProfileKernel):
         return 2 * abs(z).sum(axis=1)
 
     def exponent(self, left: Points, right: Points) -> Array:
-        """The exponents t = -sum_j |z_j - z'_j|."""
+        """The exponents ``t = -sum_j |z_j - z'_j|``."""
         if is_tensor(left.rows):
             return -namespace(left.rows).cdist(left.rows, right.rows, p=1.0)
         return -cdist(left.rows, right.rows, "cityblock").astype(left.rows.dtype, copy=False)
 
     def distance_sums(self, left: Array, right: Array, weight: NDArray) -> NDArray:
-        """Of |z_j - z'_j|, feature by feature."""
+        """Of ``|z_j - z'_j|``, feature by feature."""
         pairs = zip(left.T, right.T, strict=True)
         return np.array([np.vdot(weight, np.abs(a[:, None] - b)) for a, b in pairs])
 

@@ -168,7 +168,7 @@ class DistanceKernel(ProfileKernel):
         return 2 * lengths(z) ** 2
 
     def exponent(self, left: Points, right: Points) -> Array:
-        """The exponents t = z.z' - |z|^2/2 - |z'|^2/2, at most 0 despite rounding."""
+        """The exponents ``t = z.z' - |z|^2/2 - |z'|^2/2``, at most 0 despite rounding."""
         assert left.side is not None and right.side is not None
         t = left.rows @ right.rows.T
         t -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
