@@ -17,7 +17,7 @@ from bayespoint.tools.threads import in_parts
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 PART = 500  # points whose sites a compiled call finds
 STILL = 1e-10  # move at which they end
-NARROW = 100  # matrices up to which a new posterior takes less time than means that settle
+NARROW = 100  # weights up to which a new posterior takes less time than means that settle
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
 LESS, LESS_OF_MANY = 0.3, 0.05  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
@@ -85,7 +85,8 @@ class JointSites:
         if np.isinf(first):  # a point had no cavity: lack no more copies than are there
             self._removed = np.minimum(self.weight, 1.0)
         self._step(share)
-        if self.gaussian.is_renewed and self.gaussian.width > NARROW:
+        is_cheap = self._many_points and self.gaussian.width <= NARROW
+        if self.gaussian.is_renewed and not is_cheap:
             self._let_means_settle(share, first)
         self._damp(before, first)
         self._renew(before)
