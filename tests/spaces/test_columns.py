@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 from bayespoint.kernels import PolynomialKernel, RadialKernel
-from bayespoint.spaces.columns import MISSING_CELLS, MOST_LEVELS, Columns, category_columns
+from bayespoint.spaces.columns import (
+    MISSING_CELLS,
+    MOST_LEVELS,
+    Columns,
+    category_columns,
+    means,
+)
 from bayespoint.spaces.scaling import RARE, Scaling
 
 FRAME = pd.DataFrame(
@@ -62,6 +68,14 @@ def test_missing_numbers():
     assert columns.block.tolist() == [0, 1, 2] and columns.owner.tolist() == [0, 1, 1]
     features = columns.transform(np.array([[np.nan, np.nan], [5.0, 6.0]]))
     np.testing.assert_allclose(features, [[54, 54.5, 1], [5, 6, 0]], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_means_of_the_largest_numbers():
+    most = np.finfo(np.float64).max
+    mean, lost = means(np.array([[most, -most], [most, np.nan], [most / 2, -most]]))
+    np.testing.assert_allclose(mean, [most / 6 * 5, -most])
+    assert lost.tolist() == [0, 1]
 
 
 def test_plain_numbers_stay_as_they_are():

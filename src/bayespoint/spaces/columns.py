@@ -238,7 +238,7 @@ def means(part: NDArray) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     if not np.isfinite(mean).all():  # cells are missing, or the sum overflows
         lost = np.isnan(part).sum(axis=0)
         largest = np.fmax(np.fmax.reduce(np.abs(part), axis=0), TINY).astype(np.float64)
-        mean = largest * np.nansum(part / largest, axis=0) / np.maximum(len(part) - lost, 1)
+        mean = largest * (np.nansum(part / largest, axis=0) / np.maximum(len(part) - lost, 1))
     return mean, lost
 
 
