@@ -124,7 +124,9 @@ class MixturePosterior(Posterior):
         return any(member.is_diagonal for member in self.members)
 
     def _parts(self, Z: Any) -> list[tuple[Posterior, Any]]:
-        """Each member with the coordinates that belong to it."""
+        """Each member with the coordinates that belong to it, which may be apart already."""
+        if isinstance(Z, list):
+            return list(zip(self.members, Z, strict=True))
         ends = np.cumsum(self.sizes).tolist()
         sizes = zip(self.members, self.sizes, ends, strict=True)
         return [(member, Z[:, end - size : end]) for member, size, end in sizes]

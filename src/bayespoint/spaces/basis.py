@@ -261,6 +261,11 @@ class BasisSpace(Coordinates):
         return self.pivots is not None
 
     @property
+    def basis(self) -> tuple[Points, NDArray[np.float64]]:
+        """The points of the basis, prepared, and L: their kernel matrix is L L^T."""
+        return self._points, self._factor
+
+    @property
     def is_linear(self) -> bool:
         """Whether the coordinates are the features, with or without a constant one."""
         return self.kernel.is_linear and self.ridge == 0
@@ -345,7 +350,7 @@ class ProcessSpace(BasisSpace):
     def fit(self, X: Array, pivots: NDArray | None = None) -> ProcessSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X, pivots)
-        if self._has_rest:
+        if self.has_rest:
             self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
         return self
 
@@ -362,22 +367,23 @@ class ProcessSpace(BasisSpace):
     def onnx_coordinates(self, X: Any) -> Any:
         """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
         Z = super().onnx_coordinates(X)
-        if not self._has_rest:
+        if not self.has_rest:
             return Z
         rest = self.kernel.onnx_diagonal(X) - self.left - (Z * Z).sum(1)
         return Z.beside(rest.at_least(0.0).sqrt())
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
-        return super().primal(weights[:-1] if self._has_rest else weights)
+        return super().primal(weights[:-1] if self.has_rest else weights)
 
     @property
-    def _has_rest(self) -> bool:
+    def has_rest(self) -> bool:
+        """Whether there is a coordinate for what lies outside the span."""
         return not self.is_linear and not self.kernel.is_precomputed
 
     def _project(self, new: Points) -> Array:
         Z = super()._project(new)
-        if not self._has_rest:
+        if not self.has_rest:
             return Z
         xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
         rest = square - self.left - squares(Z)
