@@ -22,7 +22,7 @@ from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
 
-CHUNK = 8192  # points transformed at a time
+CHUNK, FEW = 8192, 256  # points transformed at a time, and by several spaces in turn
 
 Seed = int | np.random.RandomState | None
 
@@ -375,8 +375,9 @@ class Model:
             if self.quick is None or is_tensor(points):
                 return function(self.posterior, self.transform(points))
             spaces, posterior = self.quick
-            points = self._scaled(points)
-            return function(posterior, [space.transform(points) for space in spaces])
+            some = [self._scaled(points[own]) for own in small_parts(len(points))]
+            told = [function(posterior, (one.transform(rows) for one in spaces)) for rows in some]
+            return np.concatenate(told)
 
         return self._by_parts(X, of_points)
 
@@ -425,6 +426,11 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
+
+
+def small_parts(n: int) -> list[slice]:
+    """Rows at a time whose kernel values stay in the processor's cache."""
+    return [slice(begin, begin + FEW) for begin in range(0, n, FEW)]
 
 
 def chunks(X: Any) -> list[Any]:

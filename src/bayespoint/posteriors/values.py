@@ -40,12 +40,12 @@ class ValuePosterior(GaussianPosterior):
     """
 
     def __init__(self, space: ProcessSpace, posterior: GaussianPosterior) -> None:
-        L, self.scale = space.basis[1], posterior.factor[:, -1, -1]
+        L, self.scale = space.lower, posterior.factor[:, -1, -1]
         roots = [told(factor[:-1, :-1] / factor[-1, -1]) for factor in posterior.factor]
         tasks = zip(self.scale, roots, strict=True)
         factor = [blas.dtrsm(scale, L, root, lower=1, trans_a=1) for scale, root in tasks]
         mean = blas.dtrsm(1.0, L, posterior.mean[:-1], lower=1, trans_a=1)
-        super().__init__(mean, np.stack(factor), posterior.likelihood)
+        super().__init__(mean, np.array(factor, order="C"), posterior.likelihood)
 
     def latent(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, from kernel values and k(x, x)."""

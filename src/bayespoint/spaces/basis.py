@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
@@ -79,6 +80,7 @@ class BasisSpace(Coordinates):
 
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
     _gram: NDArray[np.float64] | None = None
+    _factor: NDArray[np.float64] | None = None  # L, unless it is to be found from the points
     pivots: NDArray[np.int64] | None = None  # of a basis of some points
     _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
 
@@ -177,17 +179,17 @@ class BasisSpace(Coordinates):
         if not is_tensor(new.rows):
             values = self.kernel.block(new, self._points)
             values = in_plain_units(values, new.log_unit, self._points.log_unit)
-            return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+            return solve_triangular(self.lower, values.T, lower=True, overwrite_b=True).T
         basis = self._points.apply(lambda array: kept(new.rows, array))
         values = self.kernel.block(new, basis)
         values = in_plain_units(values, new.log_unit, basis.log_unit)
-        return solve_lower(kept(new.rows, self._factor), values)
+        return solve_lower(kept(new.rows, self.lower), values)
 
     def onnx_coordinates(self, X: Any) -> Any:
         """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
         if self.is_linear:
             return self.kernel.linear_form.onnx_features(X, unit=self.kernel.normalize)
-        inverse = solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        inverse = solve_triangular(self.lower, np.eye(len(self.lower)), lower=True)
         values = self.kernel.onnx_block(X, self._points)
         return values @ (inverse.T * np.exp2(self._points.log_unit / 2))
 
@@ -199,14 +201,14 @@ class BasisSpace(Coordinates):
         outputs = np.zeros((self.n_points, weights.shape[1]))
         if self._private is not None:
             ridge, order = self._private
-            outputs[order] = ridge * solve_triangular(self._factor, weights, lower=True, trans="T")
+            outputs[order] = ridge * solve_triangular(self.lower, weights, lower=True, trans="T")
         return outputs
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         if not self.is_linear:
             features = self._points.rows * np.exp2(self._points.log_unit / 2)
-            weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
+            weights = features.T @ solve_triangular(self.lower, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
@@ -235,9 +237,9 @@ class BasisSpace(Coordinates):
         The derivative is :math:`\langle G L^{-1}, dK_{nM} \rangle - \tfrac12
         \langle L^{-T} Z^T G L^{-1}, dK_{MM} \rangle` with the pull G.
         """
-        pull = solve_triangular(self._factor, pull.T, lower=True, trans="T").T
+        pull = solve_triangular(self.lower, pull.T, lower=True, trans="T").T
         by_basis = self.Z_[:, : len(self._points)].T @ pull
-        by_basis = solve_triangular(self._factor, by_basis, lower=True, trans="T")
+        by_basis = solve_triangular(self.lower, by_basis, lower=True, trans="T")
         total = -0.5 * self._kernel_slope(self._points, self._points, name, by_basis)
         for own, _ in self.parts():
             part = self.kernel.prepare(X[own].astype(np.float64, copy=False))
@@ -261,9 +263,31 @@ class BasisSpace(Coordinates):
         return self.pivots is not None
 
     @property
-    def basis(self) -> tuple[Points, NDArray[np.float64]]:
-        """The points of the basis, prepared, and L: their kernel matrix is L L^T."""
-        return self._points, self._factor
+    def basis(self) -> Points:
+        """The points of the basis, prepared."""
+        return self._points
+
+    @cached_property
+    def lower(self) -> NDArray[np.float64]:
+        """L, lower triangular: the kernel matrix of the basis is L L^T."""
+        if self._factor is not None:
+            return self._factor
+        unit = self._points.log_unit
+        values = self.kernel.block(self._points, self._points)
+        return cholesky(in_plain_units(values, unit, unit), lower=True)
+
+    def forget_factor(self) -> None:
+        """Drop L, if it can be found again from the points of the basis: files become smaller."""
+        if not self.is_linear and not self.kernel.is_precomputed and self.ridge == 0:
+            vars(self).pop("lower", None)
+            before, self._factor = self._factor, None
+            try:
+                self.lower  # noqa: B018 - so that a model and its file have the same numbers
+            except LinAlgError:
+                self._factor = before
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "lower"}
 
     @property
     def is_linear(self) -> bool:
@@ -286,7 +310,7 @@ class BasisSpace(Coordinates):
         number(self.left, 0)
         if not self.is_linear and "_points" in vars(self):
             need(isinstance(self._points, Points), "its points are not Points")
-            finite(self._factor, "pp", p=len(self._points))
+            finite(self.lower, "pp", p=len(self._points))
 
     def _features(self, X: Any) -> Any:
         if sparse.issparse(X):
@@ -361,7 +385,7 @@ class ProcessSpace(BasisSpace):
 
     def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
-        width = n_features if self.is_linear else max(n_features, len(self._factor))
+        width = n_features if self.is_linear else max(n_features, len(self._points))
         return max(1024, min(DEVICE_POINTS, DEVICE_BYTES // (8 * width)))
 
     def onnx_coordinates(self, X: Any) -> Any:

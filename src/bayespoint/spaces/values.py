@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.kernels import ConstantKernel
 from bayespoint.spaces.basis import ProcessSpace
 
 
@@ -32,16 +35,20 @@ class ValueSpace:
     """
 
     def __init__(self, space: ProcessSpace) -> None:
-        terms, points = space.kernel.weighted_terms(), space.basis[0]
-        self._terms = list(zip(terms, points.parts or (points,), strict=True))
+        terms, points = space.kernel.weighted_terms(), space.basis
+        parts = list(zip(terms, points.parts or (points,), strict=True))
+        self._terms = [part for part in parts if not isinstance(part[0][1], ConstantKernel)]
+        self._constant = sum(weight for weight, term in terms if isinstance(term, ConstantKernel))
 
     def transform(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values of new points at those of the basis, and k(x, x)."""
-        total, square = 0.0, np.zeros(len(X))
+        total: Any = None
+        square = np.full(len(X), self._constant)
         for (weight, kernel), basis in self._terms:
             new = kernel.prepare(X)
             values = kernel.block(new, basis)
             values *= weight * np.exp2((new.log_unit + basis.log_unit) / 2)
-            total = values if np.isscalar(total) else np.add(total, values, out=values)
+            total = values if total is None else np.add(total, values, out=total)
             square += weight * np.exp2(new.log_unit) * new.norm**2
+        total += self._constant
         return total, square
