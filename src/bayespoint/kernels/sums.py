@@ -15,7 +15,7 @@ from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.exponential import AxesKernel
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, known_gamma, positions
-from bayespoint.tools.arrays import Array, beside, cast, float64, namespace
+from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace
 from bayespoint.tools.validation import parameter_error
 
 SMALL = 64  # points of which all pairs are computed where only a diagonal is needed
@@ -283,7 +283,10 @@ def replaced(values: Sequence, i: int, value: Any) -> list:
 
 def scaled(values: Array, left: Points, right: Points, i: int) -> Array:
     """Values of one term of a sum, in the unit of the sum's points."""
-    return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit
+    own, others = left.rows[:, i], right.rows[:, i]
+    if not is_tensor(values) and (own == own[:1]).all() and (others == others[:1]).all():
+        return values * (own[:1] * others[:1])  # lengths do not matter, all have one factor
+    return values * (own[:, None] * others)  # symmetric to the bit
 
 
 def small_parts(n: int) -> list[slice]:

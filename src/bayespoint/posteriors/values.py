@@ -15,8 +15,8 @@ from bayespoint.spaces import ProcessSpace
 from bayespoint.spaces.values import ValueSpace
 from bayespoint.tools.arrays import triangular_squares
 
-ROUNDING = 1e-10  # share of the prior's variance that may be added, so that roots exist
-NEGLIGIBLE = 1e-6  # share of it that new points may lack
+ROUNDING = 1e-12  # share of the prior variance that is added, so that roots exist
+NEGLIGIBLE = 1e-6  # variance that new points may lack
 
 
 class ValuePosterior(GaussianPosterior):

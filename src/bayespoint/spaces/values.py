@@ -37,8 +37,9 @@ class ValueSpace:
     def __init__(self, space: ProcessSpace) -> None:
         terms, points = space.kernel.weighted_terms(), space.basis
         parts = list(zip(terms, points.parts or (points,), strict=True))
-        self._terms = [part for part in parts if not isinstance(part[0][1], ConstantKernel)]
-        self._constant = sum(weight for weight, term in terms if isinstance(term, ConstantKernel))
+        varying = [part for part in parts if not isinstance(part[0][1], ConstantKernel)]
+        level = [weight for weight, term in terms if isinstance(term, ConstantKernel)]
+        self._terms, self._constant = (varying, float(sum(level))) if varying else (parts, 0.0)
 
     def transform(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values of new points at those of the basis, and k(x, x)."""
