@@ -1,4 +1,4 @@
-"""Posteriors by kernel values against those by coordinates."""
+"""Gaussian posteriors by kernel values against those by coordinates."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,7 @@ from bayespoint.kernels import (
     RadialKernel,
 )
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.posteriors.values import ValuePosterior, by_values
-from bayespoint.spaces.values import ValueSpace
+from bayespoint.posteriors.gaussian import ValuePosterior, by_values
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -44,14 +43,14 @@ def fitted(kernel, n_classes=2, engine=None, **settings):
 @pytest.mark.parametrize("name", KERNELS)
 def test_moments(name, n_classes):
     model = fitted(KERNELS[name], n_classes)
-    space, posterior = by_values(model.space, model.posterior)
+    view, posterior = by_values(model.space, model.posterior)
     assert isinstance(posterior, ValuePosterior)
     expected = model.posterior.latent(model.space.transform(NEW))
     for some in (slice(None), slice(3, 4)):  # many rows, and one
-        found = posterior.latent(space.transform(NEW[some]))
+        found = posterior.latent(view(NEW[some]))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b[some], rtol=1e-7, atol=1e-7)
-    values, square = space.transform(NEW)
+    values, square = view(NEW)
     told = [np.square(values @ factor).sum(axis=1) for factor in posterior.factor]
     wrong = square[:, None] - np.stack(told, axis=1)  # without the scale of the prior
     assert np.abs(wrong - expected[1]).max() > 0.1
@@ -59,10 +58,10 @@ def test_moments(name, n_classes):
 
 def test_other_engines_of_gaussians():
     model = fitted(KERNELS["sum"], engine=LaplaceApproximation(prior_scale=2.0))
-    space, posterior = by_values(model.space, model.posterior)
+    view, posterior = by_values(model.space, model.posterior)
     assert isinstance(posterior, ValuePosterior)
     expected = model.posterior.decision(model.space.transform(NEW), "bayes_point")
-    np.testing.assert_allclose(posterior.decision(space.transform(NEW), "bayes_point"), expected,
+    np.testing.assert_allclose(posterior.decision(view(NEW), "bayes_point"), expected,
                                rtol=1e-7, atol=1e-9)  # fmt: skip
 
 
@@ -70,14 +69,14 @@ def test_where_values_do_not_tell_the_same():
     """A basis that neglects something, and labels that make outputs less certain."""
     small = fitted(RadialKernel(gamma=0.5), n_components=20)
     assert small.space.left > 0.01
-    assert by_values(small.space, small.posterior) == (small.space, small.posterior)
+    assert by_values(small.space, small.posterior) == (small.space.transform, small.posterior)
     linear = fitted("linear")
-    assert by_values(linear.space, linear.posterior) == (linear.space, linear.posterior)
+    assert by_values(linear.space, linear.posterior) == (linear.space.transform, linear.posterior)
     model = fitted(RadialKernel(gamma=0.5))
     factor = model.posterior.factor.copy()
     factor[0, 0, 0] = 3.0  # more than the scale of the prior
     vague = GaussianPosterior(model.posterior.mean, factor, model.posterior.likelihood)
-    assert by_values(model.space, vague) == (model.space, vague)
+    assert by_values(model.space, vague) == (model.space.transform, vague)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -85,9 +84,9 @@ def test_mixtures_predict_by_values(n_classes):
     parts = [(0.3, {"kernel": "linear"}), (0.7, {"kernel": KERNELS["sum"]})]
     settings = {"mixture": parts, "multi_class": "one_vs_rest"}
     model = BayesPointClassifier(**settings).fit(X, LABELS[n_classes]).model_
-    assert [type(space) for space in model.quick[0]][1] is ValueSpace
+    assert isinstance(model.quick[1].members[1], ValuePosterior)
     names = ("predict_proba", "vote_shares", "class_shares", "decision_function")
     quick = [getattr(model, name)(NEW) for name in names]
-    vars(model)["quick"] = None  # by coordinates
+    vars(model)["quick"] = None, model.posterior  # by coordinates
     for name, found in zip(names, quick, strict=True):
         np.testing.assert_allclose(found, getattr(model, name)(NEW), rtol=1e-7, atol=1e-8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -84,21 +84,6 @@ class Columns:
         part = numbers(X, which)
         if part is not None:
             fill[which], lost[which] = means(part)
-        return cls.of_counts(n, names, counts, fill, lost)
-
-    @classmethod
-    def of_counts(
-        cls,
-        n: int,
-        names: list[str] | None,
-        counts: Mapping[int, Mapping[Any, int]],
-        fill: NDArray[np.float64],
-        lost: NDArray[np.intp],
-    ) -> Columns:
-        """The same of n rows, from how often levels occur, means, and how many cells are missing.
-
-        ``counts`` has the levels of each column that is a category.
-        """
         for j in np.flatnonzero(lost == n).tolist():
             raise ValueError(
                 f"{capital(words(names, j))} has no values: all of its {n} cells are missing. "
