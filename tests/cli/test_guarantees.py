@@ -134,9 +134,6 @@ def test_other_commands_take_the_model(promised, tmp_path):
     pool = write(loans(50, seed=3).drop(columns="repaid"), tmp_path / "pool.csv")
     asked = ask_json("query", pool, "--model", promised / "loans.bpm", "--n", 2)
     assert asked["warnings"] == []
-    out = tmp_path / "weights.csv"
-    succeed("sample-weights", promised / "loans.bpm", "--n", 5, "--out", out)
-    assert len(pd.read_csv(out)) == 5
 
 
 @pytest.mark.parametrize(

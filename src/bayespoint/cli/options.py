@@ -90,7 +90,6 @@ Jobs = Annotated[
 Device = Annotated[str | None, option("NAME", DEVICE, callback=check_device)]
 Out = Annotated[Path, option("FILE", f"File to write: {TABLES}")]
 OptionalOut = Annotated[Path | None, option("FILE", f"File to write: {TABLES}")]
-ArrayOut = Annotated[Path, option("FILE", f"File to write: .npy, {TABLES}")]
 ForSpreadsheet = Annotated[bool, typer.Option("--for-spreadsheet", help=FORMULAS)]
 Encoding = Annotated[str, option("NAME", "Encoding of CSV files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -142,10 +141,3 @@ class RequiredOutput(Output):
     """A table to be written."""
 
     out: Out = field()  # without the default of an optional one
-
-
-@dataclass(frozen=True)
-class ArrayOutput(RequiredOutput):
-    """A table of numbers only, which may be an array."""
-
-    out: ArrayOut = field()
