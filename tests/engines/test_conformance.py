@@ -20,7 +20,7 @@ from bayespoint.engines import (
     PermutedPerceptron,
 )
 from bayespoint.engines.base import ENGINES
-from bayespoint.testing import CHECKS, check_engine, engine_checks, persistence
+from bayespoint.testing import CHECKS, check_engine, engine_checks, equality
 from bayespoint.testing.trial import Trial, circle
 
 SHORT = {"n_samples": 40, "burn_in": 50}
@@ -103,13 +103,13 @@ def test_a_model_file_that_holds_another_model(monkeypatch):
     checks = dict(engine_checks(LaplaceApproximation()))
     checks["check_model_file"]()
     with monkeypatch.context() as patch:
-        patch.setattr(persistence, "save", lambda model, path: None)
+        patch.setattr(equality, "save", lambda model, path: None)
         with pytest.raises(AssertionError, match="FileNotFoundError"):
             checks["check_model_file"]()
     other = LaplaceApproximation(prior_scale=0.1)
     with monkeypatch.context() as patch:
         fitted = Trial(other, {}).fit(circle(3))
-        patch.setattr(persistence, "load", lambda path: fitted)
+        patch.setattr(equality, "load", lambda path: fitted)
         with pytest.raises(AssertionError, match="from a model file has other predictions"):
             checks["check_model_file"]()
 
