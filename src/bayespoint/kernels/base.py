@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from bayespoint.tools.validation import check_flag
 
 
 @unstable(EXTENDING)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Kernel(BaseEstimator, ABC):
     r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 
@@ -28,8 +30,8 @@ class Kernel(BaseEstimator, ABC):
     can be added, and multiplied by positive numbers.
 
     Subclasses prepare points and compute blocks of values between prepared points. Calling a kernel
-    on two arrays of points returns plain values. A subclass with further parameters passes
-    ``normalize`` to this constructor.
+    on two arrays of points returns plain values. A subclass with further parameters is a dataclass
+    as this one, or passes ``normalize`` to this constructor.
 
     Formulas of the package are written for NumPy arrays and torch tensors alike
     (``namespace`` of ``bayespoint.tools.arrays``), so that kernels work on a GPU as they are.
@@ -71,8 +73,7 @@ class Kernel(BaseEstimator, ABC):
     works_on_devices: ClassVar[bool] = False
     sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
 
-    def __init__(self, *, normalize: bool = False) -> None:
-        self.normalize = normalize
+    normalize: bool = False
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""

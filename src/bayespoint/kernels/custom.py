@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from bayespoint.tools.validation import parameter_error
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FunctionKernel(Kernel):
     """A kernel given by a function of two arrays of points.
 
@@ -37,11 +39,7 @@ class FunctionKernel(Kernel):
            [1.5]])
     """
 
-    def __init__(
-        self, function: Callable[[NDArray, NDArray], NDArray], *, normalize: bool = False
-    ) -> None:
-        super().__init__(normalize=normalize)
-        self.function = function
+    function: Callable[[NDArray, NDArray], NDArray] = field(kw_only=False)
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bayespoint.kernels.points import Points, known_gamma
@@ -16,6 +17,7 @@ from bayespoint.tools.attributes import need
 from bayespoint.tools.validation import check_flag
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AxesKernel(ProfileKernel):
     r"""A function h(t) of :math:`t = -\sum_j \gamma_j |x_j - x'_j| \le 0` with h(0) = 1.
 
@@ -39,13 +41,8 @@ class AxesKernel(ProfileKernel):
         The map to ranks. Set by :meth:`fitted`.
     """
 
-    ranks_: Ranks | None = None
-
-    def __init__(
-        self, *, gamma: ArrayLike | str = 1.0, ranks: bool = False, normalize: bool = False
-    ) -> None:
-        super().__init__(gamma=gamma, normalize=normalize)
-        self.ranks = ranks
+    ranks: bool = False
+    ranks_: Ranks | None = field(default=None, init=False)
 
     @property
     def factor(self) -> Any:

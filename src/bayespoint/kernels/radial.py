@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from bayespoint.tools.arrays import Array, beside, cast, largest, namespace, to_
 from bayespoint.tools.attributes import finite
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ProfileKernel(Kernel):
     r"""A function h(t) of an exponent :math:`t = -\sum_j \gamma_j d(x_j, x'_j) \le 0`, h(0) = 1.
 
@@ -37,12 +39,9 @@ class ProfileKernel(Kernel):
         Has no effect, since k(x, x) = 1.
     """
 
+    gamma: ArrayLike | str = 1.0
     positive_parameters = ("gamma",)
     works_on_devices = True
-
-    def __init__(self, *, gamma: ArrayLike | str = 1.0, normalize: bool = False) -> None:
-        super().__init__(normalize=normalize)
-        self.gamma = gamma
 
     @abstractmethod
     def profile(self, t: Array) -> Array:
@@ -117,6 +116,7 @@ class ProfileKernel(Kernel):
         return -self.distance_sums(left.rows, right.rows, weight)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DistanceKernel(ProfileKernel):
     r"""A function h(t) of :math:`t = -\sum_j \gamma_j (x_j - x'_j)^2 \le 0` with h(0) = 1.
 
@@ -138,7 +138,7 @@ class DistanceKernel(ProfileKernel):
         accurately. Set by :meth:`fitted`.
     """
 
-    centre_: NDArray | None = None
+    centre_: NDArray | None = field(default=None, init=False)
 
     @property
     def factor(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Real
 from typing import Any, Self
@@ -21,6 +22,7 @@ from bayespoint.tools.validation import parameter_error
 SMALL = 64  # points of which all pairs are computed where only a diagonal is needed
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SumKernel(Kernel):
     r"""A weighted sum of kernels, :math:`k(x, x') = \sum_t w_t\, k_t(x, x')`.
 
@@ -55,16 +57,8 @@ class SumKernel(Kernel):
     array([2.5])
     """
 
-    def __init__(
-        self,
-        terms: Sequence[Kernel],
-        *,
-        weights: Sequence[float] | None = None,
-        normalize: bool = False,
-    ) -> None:
-        super().__init__(normalize=normalize)
-        self.terms = terms
-        self.weights = weights
+    terms: Sequence[Kernel] = field(kw_only=False)
+    weights: Sequence[float] | None = None
 
     @classmethod
     def of(cls, weighted: list[tuple[float, Kernel]]) -> SumKernel:

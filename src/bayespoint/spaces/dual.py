@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +54,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
+@dataclass(eq=False, repr=False)
 class DualSpace(LazyAttributes):
     r"""The span of the training points, with kernel rows on demand.
 
@@ -80,19 +82,12 @@ class DualSpace(LazyAttributes):
     array([[1.4]])
     """
 
+    kernel: Any
+    ridge: float | str = 0.0
+    n_components: int | str | None = None
+    points: Points = field(init=False)
     not_stored = ("_later",)
-    points: Points
     device_dtype = "float32"
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = None,
-    ) -> None:
-        self.kernel: Any = kernel
-        self.ridge = ridge
-        self.n_components = n_components
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
