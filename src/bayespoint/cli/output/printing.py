@@ -7,7 +7,6 @@ and on a terminal text is wrapped.
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from rich.text import Text
 from bayespoint.cli.options import STDIO, AsJson, Encoding, Group, Output
 from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
 from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.tools.json_values import plain
 from bayespoint.tools.monitor import watch
 
 MANY = 12  # classes that a summary lists
@@ -116,17 +116,6 @@ def print_json(document: Mapping[str, Any]) -> None:
     if sys.stdout is None:
         fail("standard output is closed, and --json writes to it", ExitCode.FAILED)
     typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """A value for JSON: no arrays, and null for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
