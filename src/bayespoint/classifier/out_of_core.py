@@ -30,10 +30,9 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.blocks.rounds import checksum
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, Design, LeftOut
 from bayespoint.rows import Blocks, from_arrays
-from bayespoint.rows.arrays import ArrayBlocks
+from bayespoint.rows.arrays import ArrayBlocks, scaled_rows, stored_points
 from bayespoint.rows.checkpoint import current_checkpoint
 from bayespoint.rows.executor import current_executor
-from bayespoint.rows.points import scaled_rows, stored_points
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import check_range

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.reject import Guarantee, RejectionCurve
-from bayespoint.reports.answers import Answers
+from bayespoint.reports.answers import Answers, Interval
 from bayespoint.reports.costs import Expense, expenses
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.features import Features, describe_features
-from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
 from bayespoint.tools.json_values import plain
 
