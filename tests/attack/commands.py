@@ -51,7 +51,7 @@ ENVIRONMENTS: list[dict[str, str]] = [
     {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "utf-16"},
     {"TERM": "dumb", "COLUMNS": "5"}, {"COLUMNS": "0"},
 ]  # fmt: skip
-COMMANDS = ["train", "predict", "evaluate", "query", "diagnose", "cross-validate",
+COMMANDS = ["train", "predict", "evaluate", "query", "info", "cross-validate",
             "train-incremental"]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def arguments(command: str, data: bytes, folder: bytes, rng: np.random.Generator
     """A command line."""
     model = os.path.join(folder, b"model.bpm")
     words: list = [command]
-    alone = command == "diagnose"
+    alone = command == "info"
     words.append(model if alone else data)
     if command in ("train", "cross-validate", "train-incremental"):
         words += ["--target", "kind" if rng.random() < 0.9 else pick(NAMES, rng)]

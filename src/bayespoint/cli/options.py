@@ -72,7 +72,6 @@ Names = list[str] | None
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help=FILE)]
 Target = Annotated[str, option("COL", "Column with the classes.")]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ModelFile = Annotated[Path, option("FILE", "Model file.", "--model")]
 Engine = Annotated[str, option("NAME", f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
