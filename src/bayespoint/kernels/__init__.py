@@ -17,10 +17,9 @@ from functools import cache, partial
 from typing import Any
 
 from bayespoint.kernels.axes import AdditiveKernel, ExponentialKernel, Ranks
-from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.base import Kernel, Points, in_plain_units
 from bayespoint.kernels.custom import FunctionKernel, PrecomputedKernel
 from bayespoint.kernels.matern import MaternKernel
-from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.kernels.polynomial import PolynomialKernel
 from bayespoint.kernels.radial import RadialKernel
 from bayespoint.kernels.sums import ConstantKernel, SumKernel

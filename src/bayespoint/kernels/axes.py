@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.points import Points, known_gamma
-from bayespoint.kernels.radial import ProfileKernel
+from bayespoint.kernels.base import Points
+from bayespoint.kernels.radial import ProfileKernel, known_gamma
 from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace, to_host
 from bayespoint.tools.attributes import finite, need, shaped
 from bayespoint.tools.validation import check_flag

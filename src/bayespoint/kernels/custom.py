@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.points import Points, norms, positions
+from bayespoint.kernels.base import Kernel, Points, norms, positions
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.base import Kernel, Points
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points, check_gamma, gamma_from_data, known_gamma
+from bayespoint.kernels.radial import check_gamma, gamma_from_data, known_gamma
 from bayespoint.tools.arrays import Array, namespace, to_host
 from bayespoint.tools.attributes import shaped
 from bayespoint.tools.validation import check_number

@@ -11,9 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.base import Kernel, Points, positions
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points, positions
 from bayespoint.tools.arrays import Array, beside, cast, float64, namespace
 from bayespoint.tools.validation import parameter_error
 
