@@ -8,7 +8,7 @@ from typing import Any
 
 from bayespoint.engines import Engine
 from bayespoint.testing import equality, results
-from bayespoint.testing.trial import Trial
+from bayespoint.testing.equality import Trial
 from bayespoint.tools.stability import EXTENDING, unstable
 
 __all__ = ["check_engine", "engine_checks"]

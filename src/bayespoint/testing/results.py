@@ -16,7 +16,7 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import Run
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors import Posterior
-from bayespoint.testing.trial import Trial, answers, circle, same_bits, silence
+from bayespoint.testing.equality import Trial, answers, circle, same_bits, silence
 from bayespoint.tools.monitor import Monitor, watch
 
 RULES = ("bayes_point", "vote")
