@@ -103,9 +103,9 @@ class Likelihood(ABC):
         """The y of sites exp(a y f - b f^2 / 2)."""
         return labels.astype(np.float64)
 
-    def bounds(self, labels: NDArray) -> NDArray[np.float64]:
-        """What each label says of y f plus noise: that it lies between two numbers."""
-        return np.tile([0.0, np.inf], (len(labels), 1))
+    def bounds(self, labels: NDArray) -> NDArray[np.float64] | None:
+        """What each label says of y f plus noise: between which numbers it lies; None: positive."""
+        return None
 
     def errors(self, labels: NDArray, outputs: NDArray) -> NDArray[np.bool_]:
         """Whether each output is wrong."""

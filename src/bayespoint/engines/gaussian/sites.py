@@ -206,8 +206,9 @@ class Sites:
         e, floor = self.e[own], TRUSTED[z.dtype] * self._known[own]
         block = y, a, b, removed, self.weight[own], floor, e
         law, bounds = self._law
-        K = K.astype(np.float64, copy=False)
-        U, down, g, moved = _core.ep.sweep_block(K, f, block, law, share, bounds[own])
+        bounds = None if bounds is None else bounds[own]
+        K = np.ascontiguousarray(K, np.float64)
+        U, down, g, moved = _core.ep.sweep_block(K, f, block, law, share, bounds)
         self.a[own], self.b[own], self.e[own] = a, b, e
         self.gaussian.update(z, U, down, g)
         self._exact = False
