@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from dataclasses import dataclass
 from io import RawIOBase
 from itertools import pairwise
@@ -16,6 +17,7 @@ from scipy import sparse
 
 from bayespoint.kernels import Kernel, Points
 from bayespoint.rows.base import Block, Blocks, file_stamp, rows_of_block, sampled_print
+from bayespoint.rows.executor import naming
 from bayespoint.spaces.coordinates import PART
 from bayespoint.spaces.scaling import Scaling
 
@@ -113,12 +115,13 @@ class ArrayBlocks(Blocks):
 
     def take(self, rows: NDArray[np.intp]) -> NDArray:
         """Features of some rows, in any order."""
-        return self._columns[0][rows]
+        with naming(bisect_right(self._begins, int(rows[0])) - 1):
+            return self._columns[0][rows]
 
     def labels_and_weights(self) -> tuple[NDArray | None, NDArray | None]:
         """Those of all rows."""
-        n = self._begins[-1]
-        labels, weight = (part(one, 0, n) for one in self._columns[1:])
+        with naming(0):
+            labels, weight = (part(one, 0, self._begins[-1]) for one in self._columns[1:])
         return labels, weight
 
     def fingerprint(self, k: int) -> tuple:
