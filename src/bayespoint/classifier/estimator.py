@@ -368,6 +368,7 @@ class BayesPointClassifier(
         """Show what a fit has learned, and warn."""
         run = replace(model.run, seconds=time.perf_counter() - began)
         self.model_ = replace(model, run=run)
+        self.model_.quick  # noqa: B018 - computed now, not with the first prediction
         warn_of(model)
 
     def __getattr__(self, name: str) -> Any:

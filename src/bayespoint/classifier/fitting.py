@@ -30,7 +30,7 @@ from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
-from bayespoint.spaces import StackedSpace
+from bayespoint.spaces import BasisSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
@@ -325,6 +325,9 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         known = [left_out_probabilities(part, problem.codes) for part in parts]
         left_out = np.einsum("k,knc->nc", share, known)
         left_out = parts[0].coding.right_answers(left_out, problem.codes)
+    for part in parts:
+        if isinstance(part.space, BasisSpace):
+            part.space.forget_factor()
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
+from bayespoint import _core
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Points
 from bayespoint.kernels.radial import ProfileKernel, known_gamma
@@ -169,12 +169,14 @@ class AxesKernel(ProfileKernel):
         """The exponents ``t = -sum_j |z_j - z'_j|``."""
         if is_tensor(left.rows):
             return -namespace(left.rows).cdist(left.rows, right.rows, p=1.0)
-        return -cdist(left.rows, right.rows, "cityblock").astype(left.rows.dtype, copy=False)
+        both = float64(left.rows), np.ascontiguousarray(float64(right.rows).T)
+        t = _core.distances.along_axes(*both)
+        return np.negative(t, out=t).astype(left.rows.dtype, copy=False)
 
     def distance_sums(self, left: Array, right: Array, weight: NDArray) -> NDArray:
         """Of ``|z_j - z'_j|``, feature by feature."""
-        pairs = zip(left.T, right.T, strict=True)
-        return np.array([np.vdot(weight, np.abs(a[:, None] - b)) for a, b in pairs])
+        both = (np.ascontiguousarray(float64(rows).T) for rows in (left, right))
+        return _core.distances.weighted_along_axes(*both, np.ascontiguousarray(weight))
 
     def onnx_values(self, X: Any, points: Points) -> Any:
         """h(t), as nodes of an ONNX graph."""
