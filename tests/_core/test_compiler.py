@@ -292,7 +292,8 @@ def test_where_no_cache_can_be_written_functions_are_compiled_all_the_same(monke
             return 2 * x
 
     assert double(21) == 42
-    plain = {"nogil": True, "error_model": "python"}
+    plain = {"nogil": True, "error_model": "python", "no_cpython_wrapper": False}
+    plain["no_cfunc_wrapper"] = True
     assert calls == [{"cache": True, **plain}, plain]
 
 

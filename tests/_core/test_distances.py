@@ -14,3 +14,11 @@ def test_sums_over_the_axes():
     np.testing.assert_allclose(found, APART.sum(axis=2), rtol=1e-14)
     assert np.array_equal(_core.distances.along_axes(A, np.ascontiguousarray(A.T)).T,
                           _core.distances.along_axes(A, np.ascontiguousarray(A.T)))  # fmt: skip
+
+
+def test_weighted_sums_over_the_pairs():
+    weight = RNG.normal(size=(7, 5))
+    found = _core.distances.weighted_along_axes(
+        np.ascontiguousarray(A.T), np.ascontiguousarray(B.T), weight
+    )
+    np.testing.assert_allclose(found, np.einsum("ik,ikj->j", weight, APART), rtol=1e-12)

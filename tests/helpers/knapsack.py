@@ -34,7 +34,8 @@ def envelope_messages(x, C, grid, incoming, prune=True):
         x[None], np.array([float(C)]), np.ones(1), grid, incoming, messages
     )
     total = np.zeros(grid.shape)
-    _core.knapsack.pass_messages(graph, 1.0, _core.grids.stay(grid.shape), total, prune)
+    room = _core.knapsack.room_for(incoming)
+    _core.knapsack.pass_messages(graph, 1.0, _core.grids.stay(grid.shape), total, room, prune)
     return messages[0]
 
 

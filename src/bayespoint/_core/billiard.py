@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 RENEW = 200  # events after which rounding errors are removed
 SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
@@ -46,12 +46,18 @@ def launch(w: NDArray, v: NDArray, rng: np.random.Generator) -> None:
     straighten(w, v)
 
 
-@compiled
+@inner
 def straighten(w: NDArray, v: NDArray) -> None:
     """Make w a unit vector again, and v one at right angles to it."""
-    w /= math.sqrt(np.dot(w, w))
-    v -= np.dot(v, w) * w
-    v /= math.sqrt(np.dot(v, v))
+    scale = 1.0 / math.sqrt(np.dot(w, w))
+    for k in range(len(w)):
+        w[k] *= scale
+    along = np.dot(v, w)
+    for k in range(len(w)):
+        v[k] -= along * w[k]
+    scale = 1.0 / math.sqrt(np.dot(v, v))
+    for k in range(len(w)):
+        v[k] *= scale
 
 
 @compiled
@@ -92,7 +98,7 @@ def play(
         event += 1
         for i in range(m):
             f[i] = max(f[i], SMALLEST)
-        np.divide(g, f, cotangent)
+            cotangent[i] = np.divide(g[i], f[i])
         wall = 0
         for i in range(1, m):  # the first wall ahead has the least g / f = -cot(arc)
             if cotangent[i] < cotangent[wall]:
@@ -122,7 +128,8 @@ def play(
             f[wall] = 0.0
             bounces += 1
         if until_sample <= 0:
-            samples[taken] = w
+            for k in range(d):
+                samples[taken, k] = w[k]
             taken += 1
             until_sample = spacing
         if until_launch <= 0:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 PROBIT, INTERVAL = 0.0, 1.0  # codes: y f + noise is positive, or between two bounds
 SPLIT = -5.0  # below, the continued fraction: there 60 terms give 1 - w to 1e-13
@@ -45,23 +45,24 @@ def truncation(t: float) -> tuple[float, float, float, float, float]:
     return v, 1.0 - rest, rest, excess + x * rest, log_area
 
 
-@compiled
+@inner
 def tilt(
-    m: float, variance: float, law: tuple, low: float = 0.0, high: float = np.inf
+    m: float, variance: float, law: tuple, low: float | None = None, high: float | None = None
 ) -> tuple[float, float, float, float, float]:
     """A label at a cavity N(m, variance) of y f: s^2, w, 1 - w, v + t w at t = m / s, log p(y).
 
     ``law`` are the constants of a likelihood: its code, the variance of its noise and one more
-    number; ``low`` and ``high`` are what one label says of y f plus noise. Every loop over sites
-    asks this function what labels say: another likelihood is another branch of it, by the code.
+    number; ``low`` and ``high`` are what one label says of y f plus noise, None: it is positive.
+    Every loop over sites asks this function what labels say: another likelihood is another branch
+    of it, by the code. What needs bounds is compiled only where there are some.
     """
     code, noise, flip = law
-    if code == INTERVAL:
+    if low is not None and code == INTERVAL:
         return tilt_interval(m, variance, noise, low, high)
     return tilt_probit(m, variance, noise, flip)
 
 
-@compiled
+@inner
 def tilt_interval(m: float, variance: float, noise: float, low: float, high: float) -> tuple:
     """The same for a label that says low < f + noise < high; t = bound / s - x for the nearer."""
     s2 = variance + noise
@@ -74,7 +75,7 @@ def tilt_interval(m: float, variance: float, noise: float, low: float, high: flo
     return s2, w, rest, sign * u + bound / s * w, log_p
 
 
-@compiled
+@inner
 def interval(x: float, z: float) -> tuple[float, float, float]:
     """A standard normal variable between x and z >= -x, of mean v: v - x w, 1 - w, log p."""
     _, _, rest, u, log_p = truncation(-x)
@@ -102,7 +103,7 @@ def interval(x: float, z: float) -> tuple[float, float, float]:
     return above + x * rest, rest, log_p + math.log1p(-share)
 
 
-@compiled
+@inner
 def tilt_probit(m: float, variance: float, noise: float, flip: float) -> tuple:
     """The same for the probit likelihood.
 
@@ -129,7 +130,7 @@ def tilt_probit(m: float, variance: float, noise: float, flip: float) -> tuple:
 
 @compiled
 def match(
-    m: float, variance: float, law: tuple, low: float = 0.0, high: float = np.inf
+    m: float, variance: float, law: tuple, low: float | None = None, high: float | None = None
 ) -> tuple[float, float, float, float]:
     """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
 
@@ -142,11 +143,11 @@ def match(
     return math.sqrt(s2) * u / scale, w / scale, s2, log_p
 
 
-@compiled
-def bounds_of(bounds: NDArray | None, i: int) -> tuple[float, float]:
+@inner
+def bounds_of(bounds: NDArray | None, i: int) -> tuple:
     """What a label says of y f plus noise: that it is positive, or between its own bounds."""
     if bounds is None:
-        return 0.0, np.inf
+        return None, None
     return bounds[i, 0], bounds[i, 1]
 
 
@@ -159,20 +160,16 @@ def match_all(mean: NDArray, variance: NDArray, law: tuple) -> tuple[NDArray, ND
     return log_p.reshape(mean.shape), a.reshape(mean.shape), b.reshape(mean.shape)
 
 
-@compiled
 def cavities(moments: tuple, sites: tuple) -> tuple[NDArray, NDArray]:
     """Step 1: mean and variance of y f without its own site; NaN where nothing would be left."""
     (e, f), (y, a, b, removed) = moments, sites
-    mean, variance = np.full(len(e), np.nan), np.full(len(e), np.nan)
-    for i in range(len(e)):
-        c = 1.0 - removed[i] * b[i] * e[i]
-        if c > SMALLEST:
-            mean[i] = (y[i] * f[i] - removed[i] * a[i] * e[i]) / c
-            variance[i] = e[i] / c
-    return mean, variance
+    c = 1.0 - removed * b * e
+    c = np.where(c > SMALLEST, c, np.nan)
+    with np.errstate(all="ignore"):
+        return (y * f - removed * a * e) / c, e / c
 
 
-@compiled
+@inner
 def log_mass(mean: float, variance: float, shift: float, rate: float) -> float:
     """Logarithm of the expectation of exp(shift t - rate t^2 / 2) for t ~ N(mean, variance)."""
     d = 1.0 + rate * variance
@@ -194,14 +191,16 @@ def sweep_block(
     """
     y, a, b, removed, weight, floor, variance = block
     size = len(y)
-    U, down, g = np.eye(size), np.zeros(size), np.zeros(size)
-    moved = np.full(size, np.nan)
+    U, vectors = np.zeros((size, size)), np.zeros((3, size))
+    down, g, moved = vectors[0], vectors[1], vectors[2]
+    for j in range(size):
+        U[j, j], moved[j] = 1.0, np.nan
     for j in range(size):
         e, mean, shift, rate = K[j, j], f[j], 0.0, 0.0
         if not (e >= floor[j]):
             return U, down, g, moved
         step = damping / min(max(weight[j], 1.0), 2.0)  # copies move at once: half as far
-        for inner in range(1 if weight[j] <= 1 else INNER):
+        for again in range(1 if weight[j] <= 1 else INNER):
             c = 1.0 - removed[j] * b[j] * e
             if not (c > SMALLEST):
                 moved[j] = np.inf
@@ -209,7 +208,7 @@ def sweep_block(
             m = (y[j] * mean - removed[j] * a[j] * e) / c
             new_a, new_b, s2, _ = match(m, e / c, law, *bounds_of(bounds, j))
             size_of_step = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
-            if inner == 0:
+            if again == 0:
                 moved[j] = size_of_step
             if not math.isfinite(size_of_step):
                 moved[j] = np.nan
@@ -252,12 +251,14 @@ def all_sites(
     moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
 ) -> tuple[NDArray, NDArray, NDArray]:
     """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
-    mean, variance = cavities(moments, sites)
-    _, a, b, _ = sites
-    new_a, new_b, moved = a.copy(), b.copy(), np.full(len(a), np.inf)
+    (e, f), (y, a, b, removed) = moments, sites
+    new_a, new_b, moved = np.empty(len(a)), np.empty(len(a)), np.empty(len(a))
     for i in range(len(a)):
-        if variance[i] >= 0:
-            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], law, *bounds_of(bounds, i))
+        new_a[i], new_b[i], moved[i] = a[i], b[i], np.inf
+        c = 1.0 - removed[i] * b[i] * e[i]
+        if c > SMALLEST and e[i] >= 0:
+            m = (y[i] * f[i] - removed[i] * a[i] * e[i]) / c
+            new_a[i], new_b[i], s2, _ = match(m, e[i] / c, law, *bounds_of(bounds, i))
             moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
     return new_a, new_b, moved
 
@@ -267,13 +268,12 @@ def summary(
     moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
 ) -> tuple[NDArray, NDArray]:
     """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
-    mean, variance = cavities(moments, sites)
-    (e, f), (y, a, b, _) = moments, sites
+    (e, f), (y, a, b, removed) = moments, sites
     left_out, constant = np.empty(len(e)), np.empty(len(e))
     for i in range(len(e)):
-        m, v = mean[i], variance[i]
-        if not (v >= 0):  # no cavity: the posterior itself stands in
-            m, v = y[i] * f[i], e[i]
+        m, v, c = y[i] * f[i], e[i], 1.0 - removed[i] * b[i] * e[i]
+        if c > SMALLEST and v >= 0:  # else no cavity: the posterior itself stands in
+            m, v = (m - removed[i] * a[i] * v) / c, v / c
         _, _, _, left_out[i] = match(m, v, law, *bounds_of(bounds, i))
         d = 1.0 + b[i] * v
         exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
@@ -299,7 +299,7 @@ def sweep_rows(
     for i in range(len(y)):
         first = begin[i]
         step = damping / min(max(weight[i], 1.0), 2.0)  # copies move at once: half as far
-        for inner in range(1 if weight[i] <= 1 else INNER):
+        for again in range(1 if weight[i] <= 1 else INNER):
             m, v, sound = 0.0, 0.0, True
             for p in range(first, begin[i + 1]):
                 j = column[p]
@@ -321,7 +321,7 @@ def sweep_rows(
             s, scale = math.sqrt(s2), s2 * rest + w * law[1]
             a, b = s * u / scale, w / scale
             moved = max(abs(a - last[i, 0]) * s, abs(b - last[i, 1]) * s2)
-            if inner == 0:
+            if again == 0:
                 largest = moved if moved > largest or math.isnan(moved) else largest
             last[i, 0], last[i, 1] = a, b
             for p in range(first, begin[i + 1]):

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
+from bayespoint._core.normals import normal_above, normal_area, normal_place
 
 BLOCK = 32  # circles whose products with Y are computed at once, several times as fast as singly
 RENEW = 100  # moves after which rounding errors are removed from w and f = Y w
@@ -21,8 +22,6 @@ RENEW_OUTPUTS = 10  # the same where a move changes every output one by one
 NEGLIGIBLE = 45.0  # exp(-45) = 3e-20: pieces that much less likely than another are never drawn
 SHIFTS = 16  # moves of the insertion sort for each place, after which a comparison sort takes over
 SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
-FARTHEST = 38.0  # standard deviations; Phi(-38) is the smallest float64
-BISECTIONS = 60  # 76 / 2^60 = 7e-17
 
 
 class Problem(NamedTuple):
@@ -38,11 +37,11 @@ class Lines(NamedTuple):
 
     directions: NDArray  # (n, d) unit vectors
     slopes: NDArray  # (n, m) their products with Y
-    per_circle: int  # may be 0: then there are circles only
+    per_circle: int
 
 
 class Outputs(NamedTuple):
-    """Lines, one for each point, along which its output alone changes; or none."""
+    """Lines, one for each point, along which its output alone changes."""
 
     directions: NDArray  # (m, d) unit vectors, at right angles to all points but one
     begin: NDArray  # (m,) coordinates before this one are 0
@@ -90,7 +89,7 @@ def new_path(m: int, d: int) -> Path:
     )  # fmt: skip
 
 
-@compiled
+@inner
 def crossings(f: NDArray, weight: NDArray, path: Path) -> None:
     """Steps 3 and 4: angles in [0, pi] at which cos(z) f + sin(z) g = 0, z = pi/2 + atan(g / f).
 
@@ -117,13 +116,15 @@ def crossings(f: NDArray, weight: NDArray, path: Path) -> None:
         change[i] = -weight[i] if f[i] <= 0 else weight[i]
 
 
-@compiled
+@inner
 def sort_places(path: Path, span: float) -> None:
     """Step 5: order and sorted values of places in [0, span]: in buckets, then by insertion."""
     place, order, edge, bucket, first = path.place, path.order, path.edge, path.bucket, path.first
     m = len(place)
     scale = (m - 0.5) / span
-    edge[0], edge[m + 1], first[:] = 0.0, span, 0
+    edge[0], edge[m + 1] = 0.0, span
+    for b in range(m + 1):
+        first[b] = 0
     for i in range(m):
         b = place[i] * scale
         bucket[i] = np.uint32(b) if b < m else np.uint32(m - 1)  # NaN, too, is an index then
@@ -135,26 +136,38 @@ def sort_places(path: Path, span: float) -> None:
         slot = first[bucket[i]]
         first[bucket[i]] = slot + np.uint32(1)
         order[slot], edge[slot + 1] = i, place[i]
-    shifts = 0
-    for j in range(1, m):
+    gap, most = min(m, 1), SHIFTS * m
+    while gap > 0:
+        if insert(path, gap, most):
+            gap //= 3
+        else:  # many places in few buckets: Shell's sort, with Knuth's gaps
+            most = m * m
+            while gap < m // 3:
+                gap = 3 * gap + 1
+
+
+@inner
+def insert(path: Path, gap: int, most: int) -> bool:
+    """Sort places that are ``gap`` apart by insertion; False if ``most`` moves do not do."""
+    order, edge = path.order, path.edge
+    moves = 0
+    for j in range(gap, len(order)):
         key, i, k = edge[j + 1], order[j], j
-        while k > 0 and edge[k] > key:
-            edge[k + 1], order[k] = edge[k], order[k - 1]
-            k -= 1
+        while k >= gap and edge[k + 1 - gap] > key:
+            edge[k + 1], order[k] = edge[k + 1 - gap], order[k - gap]
+            k -= gap
+            moves += 1
         edge[k + 1], order[k] = key, i
-        shifts += j - k
-        if shifts > SHIFTS * m:  # many places in few buckets
-            order[:] = np.argsort(place)
-            for n in range(m):
-                edge[n + 1] = place[order[n]]
-            return
+        if moves > most:
+            return False
+    return True
 
 
-@compiled
+@inner
 def draw_place(
-    path: Path, theta: float, span: float, mirrored: bool, histogram: NDArray, rng: Generator
+    path: Path, theta: float, span: float, end: float, histogram: NDArray, rng: Generator
 ) -> tuple[float, int]:
-    """Steps 6 and 7: a place in [0, span], or in [span, 2 span], the mirrored half.
+    """Steps 6 and 7: a place in [0, span], or with ``end`` = 2 span also in the mirrored half.
 
     Crossing i adds ``change[i]`` to the errors: what is taken away was there at place 0. On the
     other half of a circle every point is on its other side: there e becomes total - e.
@@ -178,12 +191,13 @@ def draw_place(
                 high, high_length = e, length
         e += change[order[j]] if j < m else 0.0
     best, longest = low, low_length
-    if mirrored and total - high < low:
+    halves = 2 if end > span else 1
+    if halves == 2 and total - high < low:
         best, longest = total - high, high_length
     # Errors beyond which a piece, however long, cannot be drawn beside the longest of the best.
     most = best + (NEGLIGIBLE - math.log(longest / span)) / theta if theta > 0 else np.inf
     n, sum_of_mass = 0, 0.0
-    for half in range(2 if mirrored else 1):
+    for half in range(halves):
         for j in range(m + 1):
             e = total - errors[j] if half else errors[j]
             if e <= most:
@@ -203,15 +217,16 @@ def draw_place(
     return half * span + edge[j] + rng.random() * (edge[j + 1] - edge[j]), n
 
 
-@compiled
+@inner
 def draw_normals(Y: NDArray, n: int, path: Path, rng: Generator) -> None:
     """Gaussian vectors for n circles, and their products with Y, all in one product."""
-    normal = path.normal[:n]
-    normal[:] = rng.standard_normal(normal.shape)
-    np.dot(normal, Y.T, path.product[:n])
+    for i in range(n):
+        for k in range(Y.shape[1]):
+            path.normal[i, k] = rng.standard_normal()
+    np.dot(path.normal[:n], Y.T, path.product[:n])
 
 
-@compiled
+@inner
 def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
     """Step 2: from a Gaussian v, a direction as long as w, isotropic at right angles to it.
 
@@ -222,12 +237,13 @@ def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
     for k in range(len(v)):
         v[k] -= along * w[k]
     scale = math.sqrt(square / np.dot(v, v))
-    v *= scale
+    for k in range(len(v)):
+        v[k] *= scale
     for i in range(len(g)):
         g[i] = scale * (g[i] - along * f[i])
 
 
-@compiled
+@inner
 def arc_inside(slope: NDArray, rng: Generator) -> float:
     """An angle uniform in the one arc without errors, from the g_i / f_i of all points.
 
@@ -241,19 +257,21 @@ def arc_inside(slope: NDArray, rng: Generator) -> float:
     return begin + rng.random() * (end - begin)
 
 
-@compiled
+@inner
 def move_on_circle(problem: Problem, chain: Chain, n: int, path: Path, rng: Generator) -> None:
     """Steps 2 to 8: the next w on the great circle along Gaussian vector n, and its f = Y w."""
     w, f, v = chain.w, chain.f, path.normal[n]
-    path.g[:] = path.product[n]
+    for i in range(len(f)):
+        path.g[i] = path.product[n, i]
     tangent(w, f, v, path.g)
     if math.isinf(problem.theta):
-        np.divide(path.g, f, path.place)
+        for i in range(len(f)):
+            path.place[i] = np.divide(path.g[i], f[i])
         z = arc_inside(path.place, rng)
     else:
         crossings(f, problem.weight, path)
         sort_places(path, math.pi)
-        z, _ = draw_place(path, problem.theta, math.pi, True, chain.histogram, rng)
+        z, _ = draw_place(path, problem.theta, math.pi, 2 * math.pi, chain.histogram, rng)
     c, s = math.cos(z), math.sin(z)
     for k in range(len(w)):
         w[k] = c * w[k] + s * v[k]
@@ -261,26 +279,7 @@ def move_on_circle(problem: Problem, chain: Chain, n: int, path: Path, rng: Gene
         f[i] = c * f[i] + s * path.g[i]
 
 
-@compiled
-def normal_area(s: float) -> float:
-    """Phi(s), with all digits where it is small."""
-    return 0.5 * math.erfc(-s * math.sqrt(0.5))
-
-
-@compiled
-def normal_place(area: float, low: float, high: float) -> float:
-    """The s between ``low`` and ``high`` with Phi(s) = area, by bisection."""
-    low, high = max(low, -FARTHEST), min(high, FARTHEST)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if normal_area(middle) < area:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
-
-
-@compiled
+@inner
 def move_on_line(problem: Problem, chain: Chain, lines: Lines, path: Path, rng: Generator) -> None:
     """The next w on a line w + t u, for w ~ N(0, I) before any label.
 
@@ -307,28 +306,12 @@ def move_on_line(problem: Problem, chain: Chain, lines: Lines, path: Path, rng: 
         area = begin + rng.random() * (end - begin)
     else:
         sort_places(path, 1.0)
-        area, _ = draw_place(path, problem.theta, 1.0, False, chain.histogram, rng)
+        area, _ = draw_place(path, problem.theta, 1.0, 1.0, chain.histogram, rng)
     t = sign * (normal_place(area, low, high) - start)
     for k in range(len(w)):
         w[k] += t * u[k]
     for i in range(len(f)):
         f[i] += t * g[i]
-
-
-@compiled
-def normal_above(low: float, rng: Generator) -> float:
-    """A standard normal number given that it is above ``low``; no tail is too far."""
-    if low < 0.5:
-        s = rng.standard_normal()
-        while s <= low:
-            s = rng.standard_normal()
-        return s
-    # Robert's rejection from an exponential law of the best rate.
-    rate = 0.5 * (low + math.sqrt(low * low + 4.0))
-    while True:
-        s = low + rng.standard_exponential() / rate
-        if rng.random() < math.exp(-0.5 * (s - rate) ** 2):
-            return s
 
 
 @compiled
@@ -360,26 +343,31 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
             s = -normal_above(-border, rng)
             errors += weight[i]
         f[i] = (s - border) * reach
-        own += (s - here) * u
+        for k in range(len(u)):
+            own[k] += (s - here) * u[k]
 
 
 @compiled
 def sample(
-    problem: Problem, chain: Chain, lines: Lines, outputs: Outputs, path: Path, rng: Generator
-) -> None:
+    problem: Problem, chain: Chain, lines: Lines | None, outputs: Outputs | None, path: Path,
+    rng: Generator,
+) -> None:  # fmt: skip
     """Move a chain; w, f and ``path`` keep from call to call what the next step needs.
 
     After each circle come ``outputs``, if there are any, and then ``lines``, each a step of its
-    own. Lines need w ~ N(0, I) before any label; circles do not depend on the length of w: the law
-    of w / |w| is the same. Without label noise w starts, and stays, inside version space.
+    own; what is None is not compiled. Lines need w ~ N(0, I) before any label; circles do not
+    depend on the length of w: the law of w / |w| is the same. Without label noise w starts, and
+    stays, inside version space.
     """
-    Y, w, f, thin, n_outputs = problem.Y, chain.w, chain.f, chain.thin, len(outputs.directions)
-    n_steps, period = len(chain.samples) * thin, lines.per_circle + 1
-    n_circles = (n_steps + lines.per_circle) // period
+    Y, w, f, thin = problem.Y, chain.w, chain.f, chain.thin
+    period = 1 if lines is None else lines.per_circle + 1
+    n_circles = (len(chain.samples) * thin + period - 1) // period
     for step in range(chain.first, chain.last):
-        if step % (RENEW if n_outputs == 0 else RENEW_OUTPUTS) == 0:
-            if lines.per_circle == 0 and n_outputs == 0:
-                w /= math.sqrt(np.dot(w, w))
+        if step % (RENEW if outputs is None else RENEW_OUTPUTS) == 0:
+            if lines is None and outputs is None:
+                length = math.sqrt(np.dot(w, w))
+                for k in range(len(w)):
+                    w[k] /= length
             np.dot(Y, w, f)
         if math.isinf(problem.theta):
             for i in range(len(f)):  # rounding must not take w out of version space
@@ -389,12 +377,12 @@ def sample(
             if circle % BLOCK == 0:
                 draw_normals(Y, min(BLOCK, n_circles - circle), path, rng)
             move_on_circle(problem, chain, circle % BLOCK, path, rng)
-            if n_outputs > 0:
+            if outputs is not None:
                 move_each_output(problem, chain, outputs, rng)
-        else:
+        elif lines is not None:
             move_on_line(problem, chain, lines, path, rng)
         scale = 1.0 / math.sqrt(np.dot(w, w))
         for k in range(len(w)):
             chain.total[k] += scale * w[k]
-        if (step + 1) % thin == 0:
-            chain.samples[step // thin] = scale * w
+            if (step + 1) % thin == 0:
+                chain.samples[step // thin, k] = scale * w[k]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 BEND = 2.0  # sinh spacing: bins at the centre are cosh(2) = 3.8 times as dense as at the ends
 GROWTH = 0.25  # of the span, by which a side grows whose end is not yet deep enough
@@ -30,16 +30,20 @@ def stay(shape: tuple[int, int]) -> Interpolation:
 
 @compiled
 def renew(
-    grid: NDArray, belief: NDArray, depth: float, knots: NDArray
-) -> tuple[NDArray, Interpolation]:
-    """New grids for beliefs that have changed: dense at the peak, down to ``depth`` below it."""
+    grid: NDArray, belief: NDArray, depth: float, knots: NDArray, new: NDArray, how: Interpolation
+) -> None:
+    """Grids for beliefs that have changed: dense at the peak, down to ``depth`` below it.
+
+    ``new`` is a copy of the old ones and ``how`` says that they stay, when it begins.
+    """
     n_variables, n_bins = grid.shape
-    new, moved = grid.copy(), np.zeros(n_variables, dtype=np.bool_)
-    left, share = np.zeros(grid.shape, dtype=np.int64), np.zeros(grid.shape)
     for d in range(n_variables):
         w, b = grid[d], belief[d]
-        first, last = outermost(b, b.max() - depth)
-        left_peak, right_peak = outermost(b, b.max() - TIE * depth)
+        highest = b[0]
+        for k in range(n_bins):
+            highest = max(highest, b[k])
+        first, last = outermost(b, highest - depth)
+        left_peak, right_peak = outermost(b, highest - TIE * depth)
         peak = 0.5 * (w[left_peak] + w[right_peak])  # one, or between two: as if seen in a mirror
         span = w[n_bins - 1] - w[0]
         low = w[first - 1] if first > 0 else max(w[0] - GROWTH * span, -FARTHEST)
@@ -47,13 +51,12 @@ def renew(
         shift = abs(peak - centre_of(w))
         if max(abs(low - w[0]), abs(high - w[n_bins - 1]), shift) <= SLACK * span:
             continue
-        moved[d] = True
+        how.moved[d] = True
         place_bins(low, peak, high, knots, new[d])
-        locate(w, new[d], left[d], share[d])
-    return new, Interpolation(moved, left, share)
+        locate(w, new[d], how.left[d], how.share[d])
 
 
-@compiled
+@inner
 def outermost(values: NDArray, least: float) -> tuple[int, int]:
     """First and last bin with at least this value."""
     first, last = 0, len(values) - 1
@@ -64,11 +67,14 @@ def outermost(values: NDArray, least: float) -> tuple[int, int]:
     return first, last
 
 
-@compiled
+@inner
 def centre_of(grid: NDArray) -> float:
     """Where a grid is densest."""
-    k = np.argmin(grid[2:] - grid[:-2])
-    return grid[k + 1]
+    densest = 1
+    for k in range(2, len(grid) - 1):
+        if grid[k + 1] - grid[k - 1] < grid[densest + 1] - grid[densest - 1]:
+            densest = k
+    return grid[densest]
 
 
 @compiled
@@ -91,10 +97,13 @@ def place_bins(low: float, centre: float, high: float, knots: NDArray, grid: NDA
         )
     for knot in knots:
         if low < knot < high:
-            grid[n] = knot
+            k = n
+            while k > 0 and grid[k - 1] > knot:
+                grid[k] = grid[k - 1]
+                k -= 1
+            grid[k] = knot
             n += 1
     if inside:
-        grid.sort()
         for k in range(1, n):  # a knot that is a bin already: the copy moves a little to the right
             if grid[k] <= grid[k - 1]:
                 beyond = grid[k + 1] if k + 1 < n else high + (high - low) / n
@@ -118,11 +127,13 @@ def locate(old: NDArray, new: NDArray, left: NDArray, share: NDArray) -> None:
 @compiled
 def interpolate(values: NDArray, new: Interpolation) -> None:
     """Read values (variables, bins) on their new grids, in place."""
+    n_bins = np.uintp(values.shape[1])
     fresh = np.empty(values.shape[1])
-    for d in range(len(values)):
+    for d in range(np.uintp(len(values))):
         if new.moved[d]:
-            row = values[d]
-            for k in range(len(fresh)):
-                left = new.left[d, k]
-                fresh[k] = row[left] + new.share[d, k] * (row[left + 1] - row[left])
-            row[:] = fresh
+            for k in range(n_bins):
+                left = np.uintp(new.left[d, k])
+                here, there = values[d, left], values[d, left + np.uintp(1)]
+                fresh[k] = here + new.share[d, k] * (there - here)
+            for k in range(n_bins):
+                values[d, k] = fresh[k]

@@ -12,12 +12,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 from bayespoint._core.ep import PROBIT, SMALLEST, log_mass, match
 from bayespoint._core.orthants import leads
 
 
-@compiled
+@inner
 def with_noise(m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float) -> None:
     """From leads to t = lead + u: what the sites say of u is added, in place.
 
@@ -41,7 +41,7 @@ def with_noise(m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: flo
             S[j, i] += k * k * spread + k - k * (row[i] + row[j])
 
 
-@compiled
+@inner
 def without_copies(
     m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float, removed: float
 ) -> bool:
@@ -63,7 +63,7 @@ def without_copies(
     return bool(np.diag(S).min() > 0)
 
 
-@compiled
+@inner
 def with_sites(
     posterior: tuple, sites: tuple, i: int, noise: float
 ) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, bool]:
@@ -84,7 +84,7 @@ def with_sites(
     return m, S, a, b, rivals, sound
 
 
-@compiled
+@inner
 def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
     """N(m, S) of t times exp(shift t_p - rate t_p^2 / 2), in place."""
     size = len(m)
@@ -98,7 +98,7 @@ def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
             S[j, k] -= share * column[k]
 
 
-@compiled
+@inner
 def agree(
     m: NDArray, S: NDArray, a: NDArray, b: NDArray, s: NDArray, settings: tuple[float, int, float]
 ) -> bool:

@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
-from bayespoint._core.grids import Interpolation
+from bayespoint._core.compiler import compiled, inner
+from bayespoint._core.grids import Interpolation, interpolate
 
 # Bins and places in lists are unsigned: for signed ones Numba asks at every access whether they
 # count from the end, which costs a quarter of the time. A step DOWN from bin 0 wraps around to the
@@ -92,28 +92,15 @@ class Heap(NamedTuple):
     variable: NDArray  # (variables,)
 
 
-@compiled
 def find_maxima(belief: NDArray) -> Maxima:
     """Largest beliefs on both sides of every bin."""
-    n_variables, n_bins = belief.shape
-    outer = np.empty((2, n_variables, n_bins))
-    peak = np.empty((2, n_variables), dtype=np.uintp)
-    for d in range(n_variables):
-        below = above = -np.inf
-        for k in range(n_bins):
-            below = max(below, belief[d, k])
-            above = max(above, belief[d, n_bins - 1 - k])
-            outer[0, d, k], outer[1, d, n_bins - 1 - k] = below, above
-        first, last = 0, n_bins - 1
-        while belief[d, first] < above:
-            first += 1
-        while belief[d, last] < above:
-            last -= 1
-        peak[0, d], peak[1, d] = first, last
-    return Maxima(outer, peak)
+    above = np.maximum.accumulate(belief[:, ::-1], axis=1)[:, ::-1]
+    outer = np.array([np.maximum.accumulate(belief, axis=1), above])
+    last = belief.shape[1] - 1 - belief[:, ::-1].argmax(axis=1)
+    return Maxima(outer, np.array([belief.argmax(axis=1), last], dtype=np.uintp))
 
 
-@compiled
+@inner
 def find_peak(graph: Graph, maxima: Maxima, f: int, j: int) -> np.uintp:
     """The bin with the largest M_j; of several, that with the largest x_j w_j dominates the others.
 
@@ -132,7 +119,7 @@ def find_peak(graph: Graph, maxima: Maxima, f: int, j: int) -> np.uintp:
     return peak
 
 
-@compiled
+@inner
 def add_items(
     graph: Graph, maxima: Maxima, f: int, j: int, peak: np.uintp, items: Items
 ) -> np.uintp:
@@ -173,7 +160,7 @@ def add_items(
     return end
 
 
-@compiled
+@inner
 def list_items(graph: Graph, maxima: Maxima, f: int, items: Items) -> None:
     """Write the lists of all variables of a factor."""
     n_variables, total = np.uintp(graph.grid.shape[0]), 0.0
@@ -188,7 +175,7 @@ def list_items(graph: Graph, maxima: Maxima, f: int, items: Items) -> None:
         items.others[i] = total - items.others[i]
 
 
-@compiled
+@inner
 def rise(heap: Heap, k: np.uintp, efficiency: float, variable: np.uintp) -> None:
     """Put a variable at place k of the heap, or above."""
     while k > ZERO and heap.efficiency[(k - ONE) >> ONE] > efficiency:
@@ -198,7 +185,7 @@ def rise(heap: Heap, k: np.uintp, efficiency: float, variable: np.uintp) -> None
     heap.efficiency[k], heap.variable[k] = efficiency, variable
 
 
-@compiled
+@inner
 def sink(heap: Heap, size: np.uintp, efficiency: float, variable: np.uintp) -> None:
     """Put a variable at the top of the heap, in place of the one there, or below."""
     k, child = ZERO, ONE
@@ -212,7 +199,7 @@ def sink(heap: Heap, size: np.uintp, efficiency: float, variable: np.uintp) -> N
     heap.efficiency[k], heap.variable[k] = efficiency, variable
 
 
-@compiled
+@inner
 def largest_need(graph: Graph, f: int, items: Items) -> float:
     """Largest gain that a message of the factor requires."""
     x, grid, need = graph.x, graph.grid, 0.0
@@ -223,7 +210,7 @@ def largest_need(graph: Graph, f: int, items: Items) -> float:
     return need
 
 
-@compiled
+@inner
 def merge(items: Items, cost: float, need: float, heap: Heap, merged: Merged) -> np.uintp:
     """Merge the lists by efficiency, as far as any message uses them; returns how many items.
 
@@ -261,7 +248,7 @@ def merge(items: Items, cost: float, need: float, heap: Heap, merged: Merged) ->
     return count
 
 
-@compiled
+@inner
 def write_ends(graph: Graph, f: int, i: int, others: float) -> np.uintp:
     """Write the message 0 where variable i requires no gain, and -C elsewhere.
 
@@ -280,7 +267,7 @@ def write_ends(graph: Graph, f: int, i: int, others: float) -> np.uintp:
     return n_below - ONE if x_i > 0 else n_below
 
 
-@compiled
+@inner
 def write_messages(graph: Graph, f: int, items: Items, merged: Merged, count: np.uintp) -> None:
     """Write the messages of a factor: each is a walk along the merged list as its need grows.
 
@@ -318,35 +305,9 @@ def write_messages(graph: Graph, f: int, items: Items, merged: Merged, count: np
             k += step
 
 
-@compiled
-def interpolate(messages: NDArray, f: int, new: Interpolation, row: NDArray) -> None:
-    """Read the messages of a factor on new grids; ``row`` is room for one of them.
-
-    As in ``grids``, but factor by factor, while their messages are in the processor's cache.
-    """
-    n_bins = np.uintp(len(row))
-    for j in range(np.uintp(len(new.moved))):
-        if new.moved[j]:
-            for k in range(n_bins):
-                left = np.uintp(new.left[j, k])
-                here, there = messages[f, j, left], messages[f, j, left + ONE]
-                row[k] = here + new.share[j, k] * (there - here)
-            for k in range(n_bins):
-                messages[f, j, k] = row[k]
-
-
-@compiled
-def pass_messages(
-    graph: Graph, damping: float, new: Interpolation, total: NDArray, prune: bool = True
-) -> None:
-    """Renew the messages of all factors in place (Eq. 12); adds them, copies counted, to ``total``.
-
-    ``new`` says which grids have moved since the last pass. Each message moves the share
-    ``damping`` of the way to its new value. ``prune=False`` merges all items, also those that no
-    message uses.
-    """
-    messages, copies = graph.messages, graph.copies
-    n_factors, n_variables, n_bins = messages.shape
+def room_for(belief: NDArray) -> tuple[Maxima, Items, Merged, Heap, NDArray]:
+    """What a pass needs: the maxima of beliefs, and room to work in."""
+    n_variables, n_bins = belief.shape
     room = n_variables * n_bins + 4  # four places more than items: see merge
     items = Items(
         np.empty(room), np.empty(room), np.empty(room), np.empty(room, dtype=np.uintp),
@@ -355,20 +316,34 @@ def pass_messages(
     )  # fmt: skip
     merged = Merged(np.zeros(room), np.zeros(room), np.zeros(room))
     heap = Heap(np.empty(n_variables), np.empty(n_variables, dtype=np.uintp))
-    row, old = np.empty(n_bins), np.empty((n_variables, n_bins))
-    maxima = find_maxima(graph.belief)
+    return find_maxima(belief), items, merged, heap, np.empty((n_variables, n_bins))
+
+
+@compiled
+def pass_messages(
+    graph: Graph, damping: float, new: Interpolation, total: NDArray, room: tuple, prune: bool
+) -> None:
+    """Renew the messages of all factors in place (Eq. 12); adds them, copies counted, to ``total``.
+
+    ``new`` says which grids have moved since the last pass. Each message moves the share
+    ``damping`` of the way to its new value. ``prune=False`` merges all items, also those that no
+    message uses.
+    """
+    messages, copies, (maxima, items, merged, heap, old) = graph.messages, graph.copies, room
+    n_factors, n_variables, n_bins = messages.shape
     for f in range(np.uintp(n_factors)):
-        interpolate(messages, f, new, row)
-        if damping < 1.0:
-            old[:] = messages[f]
+        interpolate(messages[f], new)  # factor by factor: they are in the processor's cache then
+        for i in range(np.uintp(n_variables)):
+            for k in range(np.uintp(n_bins)):
+                old[i, k] = messages[f, i, k]
         list_items(graph, maxima, f, items)
         cost, need = graph.cost[f], largest_need(graph, f, items)
         if not prune:
             cost = need = np.inf
         count = merge(items, cost, need, heap, merged)
         write_messages(graph, f, items, merged, count)
-        if damping < 1.0:
-            messages[f] = (1.0 - damping) * old + damping * messages[f]
         for i in range(np.uintp(n_variables)):
             for k in range(np.uintp(n_bins)):
+                if damping < 1.0:
+                    messages[f, i, k] = (1.0 - damping) * old[i, k] + damping * messages[f, i, k]
                 total[i, k] += copies[f] * messages[f, i, k]

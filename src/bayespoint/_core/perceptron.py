@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 # What the entries of `Machines.progress` count.
 POSITION = 0  # next place in the permutation
@@ -55,7 +55,7 @@ def n_complete(progress: NDArray) -> int:
     return len(ended) if ended.all() else int(ended.argmin())
 
 
-@compiled
+@inner
 def is_wrong(target: int, output: float, ridge: float, alpha: float) -> bool:
     """Whether t (o + ridge alpha) <= 0: a mistake, ties included. The ridge acts on the point."""
     return target * (output + ridge * alpha) <= 0

@@ -65,10 +65,6 @@ def pose(
     problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
     if was_sparse and not issparse(points):
         problem = replace(problem, was_sparse=True)
-    if groups is None and parameters.class_weight is not None and parameters.chooses(engine):
-        # Leave-one-out takes one copy out. Of a row that counts for several, the others would tell
-        # its label, and rough kernels would look right: so each row is a group of its copies.
-        groups = np.arange(len(labels))
     problem = with_engine(parameters, problem, engine).grouped(groups)
     if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
@@ -251,6 +247,7 @@ def solve(
         problem.device,
         trainer,
         problem.groups,
+        problem.unit,
     )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
-from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.kernels import Points, in_plain_units
 from bayespoint.spaces.coordinates import Coordinates, check_space, with_constant
 from bayespoint.spaces.pivoted_cholesky import (
     AUTO_COMPONENTS,
@@ -43,6 +43,7 @@ DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a t
 AUTO_WORK, FEWEST = 4e9, 100  # n M^2 of a basis: some seconds; but at least so many components
 
 
+@dataclass(eq=False, repr=False)
 class BasisSpace(Coordinates):
     r"""Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
 
@@ -75,23 +76,19 @@ class BasisSpace(Coordinates):
     True
     """
 
+    kernel: Any
+    ridge: float | str = 0.0
+    n_components: int | str | None = None
+    # Largest squared distance of a training point to the span of the basis; the basis, if it is one
+    # of some points; the kernel matrix; L, unless it is to be found from the points; the ridge, and
+    # the order of points.
+    left: float = field(default=0.0, init=False)
+    pivots: NDArray[np.int64] | None = field(default=None, init=False)
+    _gram: NDArray[np.float64] | None = field(default=None, init=False)
+    _factor: NDArray[np.float64] | None = field(default=None, init=False)
+    _private: tuple[float, NDArray[np.int64]] | None = field(default=None, init=False)
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
-    _gram: NDArray[np.float64] | None = None
-    _factor: NDArray[np.float64] | None = None  # L, unless it is to be found from the points
-    pivots: NDArray[np.int64] | None = None  # of a basis of some points
-    _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
     has_device_form = False  # predictions are computed on the CPU
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = None,
-    ) -> None:
-        self.kernel: Any = kernel
-        self.ridge = ridge
-        self.n_components = n_components
-        self.left = 0.0  # largest squared distance of a training point to the span of the basis
 
     def fit(self, X: NDArray, pivots: NDArray | None = None) -> BasisSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points.

@@ -55,7 +55,7 @@ class Scaling:
         mean = np.average(part, axis=0, weights=weight)
         scale = np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weight))
         scale[scale <= 10 * np.finfo(X.dtype).eps] = 0.0
-        step = np.where(((part == 0) | (part == 1)).all(axis=0), largest, 0.0)
+        step = np.where(((part == 0) | (part == 1)).all(axis=0), largest, 0.0)  # of 0 and c: c
         mean, scale = mean * largest, scale * largest
         is_constant = scale < SMALLEST
         if block is not None:

@@ -178,7 +178,8 @@ def test_grids_follow_beliefs_to_their_depth():
     centre, width = np.array([[1.5], [-3.0], [0.0]]), np.array([[0.1], [30.0], [1.0]])
     for _ in range(60):
         belief = -0.5 * ((grid - centre) / width) ** 2
-        grid, new = _core.grids.renew(grid, belief, 20.0, np.zeros(0))
+        old, grid, new = grid, grid.copy(), _core.grids.stay(grid.shape)
+        _core.grids.renew(old, belief, 20.0, np.zeros(0), grid, new)
         assert (np.diff(grid, axis=1) > 0).all()
     assert not new.moved.any()
     reach = np.sqrt(40) * width

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.helpers.inner import callable_here
 from tests.helpers.slow import kernel_gibbs
 from tests.helpers.sphere import integrate, problem
 
@@ -154,6 +155,9 @@ def test_tracked_errors_are_recounted_errors(clustered):
     """Errors of all arcs, and of their mirror images, by evaluating each; also in few buckets."""
     rng = np.random.default_rng(0)
     core = _core.gibbs
+    find_crossings, sort_places, draw_place = map(
+        callable_here, (core.crossings, core.sort_places, core.draw_place)
+    )
     for _ in range(100):
         m = int(rng.integers(1, 60))
         weight = rng.integers(1, 4, m).astype(float)
@@ -161,13 +165,13 @@ def test_tracked_errors_are_recounted_errors(clustered):
         f, path.g[:] = rng.normal(size=(2, m))
         if clustered:
             path.g[:] *= 1e-6
-        core.crossings(f, weight, path)
-        core.sort_places(path, math.pi)
+        find_crossings(f, weight, path)
+        sort_places(path, math.pi)
         assert np.array_equal(np.sort(path.place), path.edge[1:-1])
         assert np.array_equal(path.place[path.order], path.edge[1:-1])
         theta = rng.uniform(0, 3)
         histogram = np.zeros(int(weight.sum()) + 1)
-        z, n = core.draw_place(path, theta, math.pi, True, histogram, rng)
+        z, n = draw_place(path, theta, math.pi, 2 * math.pi, histogram, rng)
         assert (path.edge[0], path.edge[-1]) == (0, math.pi)
         middle = (path.edge[1:] + path.edge[:-1]) / 2
         recount, mirror = (
@@ -193,7 +197,7 @@ def test_crossings_are_arc_tangents():
     f, g = rng.normal(size=(2, 10_000)) * 10.0 ** rng.integers(-8, 8, (2, 10_000))
     f[:5], g[:5] = [0, 0, 1, -1, 0], [1, -1, 0, 0, 0]
     path.g[:] = g
-    _core.gibbs.crossings(f, np.ones(10_000), path)
+    callable_here(_core.gibbs.crossings)(f, np.ones(10_000), path)
     assert ((path.place >= 0) & (path.place <= math.pi)).all()
     away = np.abs(path.place - (np.arctan2(g, f) + math.pi / 2) % math.pi)[5:]
     assert np.minimum(away, math.pi - away).max() < 2e-15

@@ -104,7 +104,9 @@ class Beliefs:
         """Let the grids follow the beliefs; messages move to them in the next pass."""
         if not self.follows or self.n_passes == 0:
             return _core.grids.stay(self.grid.shape)
-        self.grid, new = _core.grids.renew(self.grid, self.log_beliefs(), self.depth, self.knots)
+        grid, new = self.grid.copy(), _core.grids.stay(self.grid.shape)
+        _core.grids.renew(self.grid, self.log_beliefs(), self.depth, self.knots, grid, new)
+        self.grid = grid
         if new.moved.any():
             self.log_prior = self.prior.on(self.grid)
             for values in (self.total, self.past):
@@ -113,11 +115,11 @@ class Beliefs:
 
     def _pass(self, beliefs: NDArray, new: Interpolation) -> NDArray:
         """Renew all messages; returns their sum."""
-        total = np.zeros(self.grid.shape)
+        total, room = np.zeros(self.grid.shape), _core.knapsack.room_for(beliefs)
         for begin, end in self._slices.of(len(self.x)):
             x, cost, copies, messages = (
                 values[begin:end] for values in (self.x, self.cost, self.copies, self.messages)
             )
             graph = _core.knapsack.Graph(x, cost, copies, self.grid, beliefs, messages)
-            _core.knapsack.pass_messages(graph, self.damping, new, total)
+            _core.knapsack.pass_messages(graph, self.damping, new, total, room, True)
         return total

@@ -83,10 +83,8 @@ class Circles:
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
-        m, d = halfspaces.normals.shape
-        none = np.empty(0, dtype=np.int64)
-        self._lines = _core.gibbs.Lines(np.empty((0, d)), np.empty((0, m)), 0)
-        self._outputs = _core.gibbs.Outputs(np.empty((0, d)), none, none, np.empty(0))
+        self._lines: Any = None
+        self._outputs: Any = None
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w."""
