@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier import model
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import (
     AdditiveKernel,
@@ -42,10 +43,10 @@ def fitted(kernel, n_classes=2, engine=None, **settings):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_moments(name, n_classes):
-    model = fitted(KERNELS[name], n_classes)
-    view, posterior = by_values(model.space, model.posterior)
+    machine = fitted(KERNELS[name], n_classes)
+    view, posterior = by_values(machine.space, machine.posterior)
     assert isinstance(posterior, ValuePosterior)
-    expected = model.posterior.latent(model.space.transform(NEW))
+    expected = machine.posterior.latent(machine.space.transform(NEW))
     for some in (slice(None), slice(3, 4)):  # many rows, and one
         found = posterior.latent(view(NEW[some]))
         for a, b in zip(found, expected, strict=True):
@@ -57,10 +58,10 @@ def test_moments(name, n_classes):
 
 
 def test_other_engines_of_gaussians():
-    model = fitted(KERNELS["sum"], engine=LaplaceApproximation(prior_scale=2.0))
-    view, posterior = by_values(model.space, model.posterior)
+    machine = fitted(KERNELS["sum"], engine=LaplaceApproximation(prior_scale=2.0))
+    view, posterior = by_values(machine.space, machine.posterior)
     assert isinstance(posterior, ValuePosterior)
-    expected = model.posterior.decision(model.space.transform(NEW), "bayes_point")
+    expected = machine.posterior.decision(machine.space.transform(NEW), "bayes_point")
     np.testing.assert_allclose(posterior.decision(view(NEW), "bayes_point"), expected,
                                rtol=1e-7, atol=1e-9)  # fmt: skip
 
@@ -72,21 +73,31 @@ def test_where_values_do_not_tell_the_same():
     assert by_values(small.space, small.posterior) == (small.space.transform, small.posterior)
     linear = fitted("linear")
     assert by_values(linear.space, linear.posterior) == (linear.space.transform, linear.posterior)
-    model = fitted(RadialKernel(gamma=0.5))
-    factor = model.posterior.factor.copy()
+    machine = fitted(RadialKernel(gamma=0.5))
+    factor = machine.posterior.factor.copy()
     factor[0, 0, 0] = 3.0  # more than the scale of the prior
-    vague = GaussianPosterior(model.posterior.mean, factor, model.posterior.likelihood)
-    assert by_values(model.space, vague) == (model.space.transform, vague)
+    vague = GaussianPosterior(machine.posterior.mean, factor, machine.posterior.likelihood)
+    assert by_values(machine.space, vague) == (machine.space.transform, vague)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_mixtures_predict_by_values(n_classes):
     parts = [(0.3, {"kernel": "linear"}), (0.7, {"kernel": KERNELS["sum"]})]
     settings = {"mixture": parts, "multi_class": "one_vs_rest"}
-    model = BayesPointClassifier(**settings).fit(X, LABELS[n_classes]).model_
-    assert isinstance(model.quick[1].members[1], ValuePosterior)
+    machine = BayesPointClassifier(**settings).fit(X, LABELS[n_classes]).model_
+    assert isinstance(machine.quick[1].members[1], ValuePosterior)
     names = ("predict_proba", "vote_shares", "class_shares", "decision_function")
-    quick = [getattr(model, name)(NEW) for name in names]
-    vars(model)["quick"] = None, model.posterior  # by coordinates
+    quick = [getattr(machine, name)(NEW) for name in names]
+    vars(machine)["quick"] = None, machine.posterior  # by coordinates
     for name, found in zip(names, quick, strict=True):
-        np.testing.assert_allclose(found, getattr(model, name)(NEW), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(found, getattr(machine, name)(NEW), rtol=1e-7, atol=1e-8)
+
+
+def test_another_decision_after_the_fit_uses_the_same_form(monkeypatch):
+    parts = [(0.3, {"kernel": "linear"}), (0.7, {"kernel": KERNELS["sum"]})]
+    clf = BayesPointClassifier(mixture=parts, decision="vote").fit(X, LABELS[2])
+    expected = clf.predict_proba(NEW)
+    clf = BayesPointClassifier(mixture=parts, temperature=1.0).fit(X, LABELS[2])
+    monkeypatch.setattr(model, "by_values", None)  # what finds the form
+    clf.decision = "vote"
+    np.testing.assert_allclose(clf.predict_proba(NEW), expected, rtol=1e-12)
