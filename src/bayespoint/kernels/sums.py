@@ -275,8 +275,8 @@ def replaced(values: Sequence, i: int, value: Any) -> list:
 def scaled(values: Array, left: Points, right: Points, i: int) -> Array:
     """Values of one term of a sum, in the unit of the sum's points."""
     own, others = left.rows[:, i], right.rows[:, i]
-    if not is_tensor(own) and not (np.ptp(own) or np.ptp(others)):  # one factor for all
-        own, others = own[:1], others[:1]
+    if not is_tensor(own) and (own == own[:1]).all() and (others == others[:1]).all():
+        own, others = own[:1], others[:1]  # one factor for all
     return values * (own[:, None] * others)  # symmetric to the bit
 
 

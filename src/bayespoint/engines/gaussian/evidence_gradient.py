@@ -110,7 +110,10 @@ class Task(NamedTuple):
         """
         u = self.by_weight
         v = self.by_output - self.rate * self.space.outputs(u)
-        spread = self.space.outputs(self.factor @ self.factor.T)
+        if len(self.target) < len(self.mean):
+            spread = self.space.outputs(self.factor) @ self.factor.T
+        else:
+            spread = self.space.outputs(self.factor @ self.factor.T)
         pull = np.outer(self.alpha, self.mean + u) + np.outer(v, self.mean)
         return pull - self.rate[:, None] * spread
 
