@@ -15,9 +15,8 @@ from bayespoint.classifier.parameters import NamedEngine, Parameters
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import Kernel
-from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.cluster import Cluster, DaskExecutor
 from bayespoint.rows.dask.collections import as_blocks, lazily
-from bayespoint.rows.dask.executor import DaskExecutor
 from bayespoint.rows.dask.perceptrons import PerceptronExecutor
 from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import current_monitor
