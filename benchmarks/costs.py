@@ -2,10 +2,16 @@
 
     python benchmarks/costs.py --data FOLDER            # some minutes
     python benchmarks/costs.py --data FOLDER --quick    # at most 20 000 points
+    python benchmarks/costs.py --data FOLDER --tables   # tables of at most 2 240 rows to train
 
-Every fit has a process of its own, whose largest memory is shown. The sets that are made up are
-``make_classification`` with ten informative features. Test errors are those of at most 4 000 points
-that were not learned from.
+With ``--tables`` the sets are those of ``rivals.py``, two thirds of the rows to train, as data
+frames. Predictions are of one row and of 1 000 (test rows, repeated if they are fewer), the least
+of several times, and the size is that of the model file. The first fit of a fresh process imports
+Numba and reads compiled code from its cache; the second does not.
+
+Otherwise every fit has a process of its own, whose largest memory is shown. The sets that are made
+up are ``make_classification`` with ten informative features. Test errors are those of at most 4 000
+points that were not learned from.
 """
 
 from __future__ import annotations
@@ -13,14 +19,20 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 from _report import peak_memory, table
-from _tables import Halves, load
+from _tables import Halves, frequent, load, load_frames, measure
+from rivals import SETS as TABLES
 from sklearn.datasets import load_digits, make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
+import bayespoint
 from bayespoint import BayesPointClassifier
 
 SETS = {
@@ -70,6 +82,56 @@ def fit(name: str, folder: Path) -> tuple:
     )  # fmt: skip
 
 
+def cpu(function: Callable[[], object], times: int = 1) -> float:
+    """Seconds of the processor that a call takes, the least of several times."""
+    spent = []
+    for _ in range(times):
+        start = time.process_time()
+        function()
+        spent.append(time.process_time() - start)
+    return min(spent)
+
+
+def of_table(name: str, folder: Path) -> list[float]:
+    """Rows, CPU s of a first and a second fit, ms of one row and of 1 000, MB, and log-loss."""
+    warnings.simplefilter("ignore")
+    data, clf = frequent(load_frames(name, folder, 2240, 2 / 3)), BayesPointClassifier()
+    fits = [cpu(lambda: clf.fit(data.X, data.y)) for _ in range(2)]
+    many = data.X_new.iloc[np.resize(np.arange(len(data.y_new)), 1000)]
+    row = cpu(lambda: clf.predict_proba(many[:1]), times=9)
+    thousand = cpu(lambda: clf.predict_proba(many), times=5)
+    with TemporaryDirectory() as place:
+        file = Path(place, "model.bpm")
+        bayespoint.save(clf, file)
+        size = file.stat().st_size / 1e6
+    loss = measure(clf.predict_proba(data.X_new), data.y_new)[1]
+    return [len(data.y), *fits, 1e3 * row, 1e3 * thousand, size, loss]
+
+
+def of_tables(folder: Path) -> None:
+    """What tables cost, each in a process of its own, and the medians."""
+    rows = []
+    for name in TABLES:
+        with multiprocessing.get_context("spawn").Pool(1) as process:
+            rows.append(process.apply(of_table, (name, folder)))
+            print(name, *(f"{value:.3g}" for value in rows[-1]), sep=" | ", flush=True)
+    named = [*zip(TABLES, rows, strict=True), ("median", np.median(rows, axis=0))]
+    table(
+        "BayesPointClassifier() on tables",
+        (
+            "set",
+            "rows",
+            "first fit, CPU s",
+            "second",
+            "one row, ms",
+            "1 000 rows, ms",
+            "MB",
+            "loss",
+        ),
+        [(name, *(f"{value:.3g}" for value in row)) for name, row in named],
+    )
+
+
 def chosen(clf: BayesPointClassifier) -> str:
     """The machines of a mixture with their weights, without those that hardly count."""
     if clf.posterior_.n_samples is not None:
@@ -83,7 +145,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="data folder")
     parser.add_argument("--quick", action="store_true", help="at most 20 000 points")
+    parser.add_argument("--tables", action="store_true", help="tables of at most 2 240 rows")
     given = parser.parse_args()
+    if given.tables:
+        of_tables(given.data)
+        return
     names = [name for name, (n, _) in SETS.items() if n <= QUICK or not given.quick]
     rows = []
     for name in names:

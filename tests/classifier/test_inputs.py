@@ -12,6 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import parameters
 from bayespoint.exceptions import SparseInputWarning
+from bayespoint.tools import validation
 
 N = 60
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(N, 2)), columns=["a", "b"])
@@ -119,3 +120,22 @@ def test_new_levels_have_no_effect():
     assert clf.coef_[0, 2] == 0 and clf.coef_[0, 0] > 0 > clf.coef_[0, 1]
     mean, _ = clf.latent_mean_and_variance(np.array([["new"]], dtype=object))
     np.testing.assert_allclose(mean, clf.intercept_, rtol=1e-9)
+
+
+def test_new_rows_of_a_frame_with_the_columns_of_the_fit(monkeypatch):
+    """Known columns of numbers need none of scikit-learn's checks; all others get them."""
+    clf = fit(FRAME, LABELS)
+    expected = clf.predict_proba(FRAME)
+    lost, odd = FRAME.copy(), FRAME.copy()
+    lost.iloc[0, 0], odd.iloc[0, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match="order"):
+        clf.predict_proba(FRAME[["b", "a"]])
+    with pytest.raises(ValueError, match="infinity"):
+        clf.predict_proba(odd)
+    with pytest.raises(ValueError, match="0 sample"):
+        clf.predict_proba(FRAME[:0])
+    assert np.isfinite(clf.predict_proba(lost)).all()
+    monkeypatch.setattr(validation, "validate_data", None)
+    assert np.array_equal(clf.predict_proba(FRAME), expected)
+    with pytest.raises(TypeError, match="not callable"):
+        clf.predict_proba(lost)

@@ -1,5 +1,7 @@
 """Coordinates of points in a basis, against kernel matrices."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -123,3 +125,27 @@ def test_sparse_features_are_the_dense_ones(kernel):
 def test_coordinates_are_float64_for_any_input():
     space = BasisSpace(RadialKernel(gamma=0.5)).fit(points(9, dtype=np.float32))
     assert space.Z_.dtype == space.transform(points(2, dtype=np.float32)).dtype == np.float64
+
+
+@pytest.mark.parametrize("kernel", [RadialKernel(gamma=0.5), RadialKernel() + PolynomialKernel()])
+def test_the_triangle_is_found_again_from_the_points(kernel):
+    X, new = points(40), points(10, seed=1)
+    space = BasisSpace(kernel).fit(X)
+    expected, before = space.transform(new), space.lower
+    space.forget_factor()
+    assert space.lower is not before
+    assert len(pickle.dumps(space)) < len(pickle.dumps(BasisSpace(kernel).fit(X)))
+    again = pickle.loads(pickle.dumps(space))
+    for one in (space, again):
+        np.testing.assert_allclose(one.transform(new), expected, rtol=1e-8, atol=1e-8)
+    assert np.array_equal(again.transform(new), space.transform(new))
+
+
+def test_the_triangle_stays_where_points_do_not_tell_it():
+    X = points(40)
+    ridge = BasisSpace(RadialKernel(gamma=0.5), ridge=0.1).fit(X)
+    matrix = BasisSpace(PrecomputedKernel()).fit(RadialKernel(gamma=0.5)(X, X))
+    for space in (ridge, matrix):
+        before = space.lower
+        space.forget_factor()
+        assert space.lower is before

@@ -9,7 +9,12 @@ from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.kernels import PrecomputedKernel, RadialKernel
+from bayespoint.kernels import (
+    ConstantKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RadialKernel,
+)
 from bayespoint.spaces import PrincipalSpace, ProcessSpace
 
 EP = ExpectationPropagation(prior_scale=1.0)
@@ -73,3 +78,23 @@ def test_a_fitted_machine_does_not_carry_its_training_points():
         len(pickle.dumps(BayesPointClassifier(kernel="linear", temperature=1.0).fit(X, y)))
         < X.nbytes
     )
+
+
+SUMS = [
+    RadialKernel(gamma=0.5),
+    PolynomialKernel(degree=2, gamma=3.0, coef0=1.0),
+    2.5 * RadialKernel(gamma=0.2) + 1e6 * PolynomialKernel() + 0.5 * ConstantKernel(),
+    ConstantKernel(),
+]
+
+
+@pytest.mark.parametrize("kernel", SUMS, ids=range(4))
+def test_values_are_those_of_the_kernel(kernel):
+    X, new = np.random.default_rng(0).normal(size=(2, 12, 3))
+    space = ProcessSpace(kernel).fit(X)
+    values, square = space.values(new)
+    z = space.transform(new)[:, : len(space.lower)]
+    np.testing.assert_allclose(values, z @ space.lower.T, rtol=1e-9, atol=1e-9 * square.max())
+    nearest = np.abs(values[:, :, None] - kernel(new, X)[:, None]).max(axis=0).min(axis=1)
+    assert nearest.max() < 1e-9 * square.max()  # each is the value at one of the points
+    np.testing.assert_allclose(square, kernel.diag(new), rtol=1e-12)

@@ -24,13 +24,13 @@ def test_older_files(path, tmp_path):
     assert clf.n_features_in_ == X.shape[1] == clf.model_.n_features
     assert not {"posterior_", "coef_", "_space"} & vars(clf).keys()
     bayespoint.save(clf, tmp_path / "new.bpm")
-    assert describe(tmp_path / "new.bpm").format_version == 4
+    assert describe(tmp_path / "new.bpm").format_version == 5
     again = bayespoint.load(tmp_path / "new.bpm")
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
 def test_there_are_such_files():
-    assert len(FILES) == 8
+    assert len(FILES) == 9
 
 
 def test_independent_weights_were_a_parameter():

@@ -241,7 +241,7 @@ def sweep_block(
             g[i] += along * U[j, i]
         for i in range(j + 1, size):
             f[i] += along * K[j, i]
-            for k in range(j + 1, size):
+            for k in range(i, size):  # what is below the diagonal is not read
                 K[i, k] -= down[j] * K[j, i] * K[j, k]
     return U, down, g, moved
 

@@ -17,12 +17,12 @@ from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import MixturePosterior, Posterior
-from bayespoint.posteriors.values import by_values
+from bayespoint.posteriors.gaussian import by_values
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
 
-CHUNK, FEW = 8192, 256  # points transformed at a time, and by several spaces in turn
+CHUNK = 512  # points transformed at a time, so few that they stay in the processor's cache
 
 Seed = int | np.random.RandomState | None
 
@@ -45,10 +45,8 @@ class Model:
         How the classes are reduced to tasks, and the temperature.
     n_features : int
         Number of features; each level of a category is one.
-    scaling : Scaling or None
-        Of the features, before they are transformed.
-    columns : ndarray of int or None
-        Columns of a kernel matrix to use; None: all.
+    scaling, columns : Scaling or None, ndarray of int or None
+        Of the features, before they are transformed; columns of a kernel matrix to use, or all.
     accepts_sparse, decision, seed : bool, str, int
         Whether points may be sparse, what predictions follow, and the seed of the engine.
     fingerprint : tuple or None
@@ -121,15 +119,14 @@ class Model:
         return self.scaling.weights(coef, intercept)
 
     @cached_property
-    def quick(self) -> tuple[list[Any], Posterior] | None:
-        """Spaces of a mixture's machines, and their mixture, in the form that predicts quickest."""
-        posterior: Any = self.posterior
-        if not isinstance(posterior, MixturePosterior):
-            return None
-        pairs = [by_values(*pair) for pair in zip(self.space.spaces, posterior.members, strict=True)]
-        spaces, members = zip(*pairs, strict=True)
-        mixed = MixturePosterior(posterior.weights, members, posterior.codings, posterior.sizes)
-        return list(spaces), mixed
+    def quick(self) -> tuple[Any, Any]:
+        """How a mixture's machines see points, and their mixture, in the quickest form."""
+        known: Any = self.posterior
+        if not isinstance(known, MixturePosterior):
+            return None, known
+        pairs = [by_values(*pair) for pair in zip(self.space.spaces, known.members, strict=True)]
+        views, members = zip(*pairs, strict=True)
+        return views, MixturePosterior(known.weights, members, known.codings, known.sizes)
 
     def fact(self, name: str) -> Any:
         """What the fit has found, computed if it is not there yet; None if it is not known."""
@@ -204,11 +201,6 @@ class Model:
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, finite also where these round to 0.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -219,66 +211,45 @@ class Model:
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Shares. With more than two classes rows need not sum to 1.
         """
-        votes = self._told(X, lambda posterior, Z: posterior.votes(Z))
+        votes = self._apply(X, lambda posterior, Z: posterior.votes(Z))
         return self.coding.vote_shares((1 + votes) / 2)
 
     def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that predict each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1. Unless the posterior consists of samples, outputs are taken as Gaussian.
         """
-        return self._told(X, lambda posterior, Z: posterior.class_shares(Z, self.coding))
+        return self._apply(X, lambda posterior, Z: posterior.class_shares(Z, self.coding))
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points.
 
         Returns
         -------
         mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For the single task of two classes, or for each class.
         """
-        both = self._told(X, lambda posterior, Z: np.stack(posterior.latent(Z), axis=1))
+        both = self._apply(X, lambda posterior, Z: np.stack(posterior.latent(Z), axis=1))
         both = both[:, :, 0] if self.coding.n_tasks == 1 else both
         return both[:, 0], both[:, 1]
 
     def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
         """Outputs f_n(x) of every sample of the posterior, if it consists of samples.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_points, n_features)
-            New points.
-
         Returns
         -------
         ndarray of shape (n_points, n_samples, n_tasks)
             One task for two classes, else one for each class against the rest.
         """
-        posterior: Any = self.posterior
-        return self._apply(X, posterior.outputs)
+        return self._apply(X, lambda posterior, Z: posterior.outputs(Z))
 
     def draw_outputs(
         self, X: ArrayLike, n_samples: int = 10, random_state: Seed = None
@@ -301,7 +272,7 @@ class Model:
         """
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        outputs = self._apply(X, lambda Z: product(Z, flat))
+        outputs = self._apply(X, lambda _, Z: product(Z, flat), quick=False)
         return self.posterior.margins(outputs.reshape(-1, *drawn.shape[1:]), drawn)
 
     def draw_weights(self, n_samples: int = 10, random_state: Seed = None) -> NDArray[np.float64]:
@@ -364,35 +335,28 @@ class Model:
     def _scaled(self, points: Any) -> Any:
         """Features as the space takes them."""
         points = points if self.columns is None else points[:, self.columns]
-        if self.scaling is not None:
-            points = self.scaling.transform(points.toarray() if issparse(points) else points)
-        return points
+        if self.scaling is None:
+            return points
+        return self.scaling.transform(points.toarray() if issparse(points) else points)
 
-    def _told(self, X: Any, function: Callable[[Any, Any], NDArray]) -> NDArray:
-        """Apply a function of a posterior and of coordinates to points, part by part."""
+    def _seen(self, points: Any, quick: bool) -> tuple[Any, Any]:
+        """A posterior and the coordinates of points, in the quickest form if that is asked for."""
+        views, posterior = self.quick
+        if views is None or not quick or is_tensor(points):
+            return self.posterior, self.transform(points)
+        points = self._scaled(points)
+        return posterior, (view(points) for view in views)
 
-        def of_points(points: Any) -> NDArray:
-            if self.quick is None or is_tensor(points):
-                return function(self.posterior, self.transform(points))
-            spaces, posterior = self.quick
-            some = [self._scaled(points[own]) for own in small_parts(len(points))]
-            told = [function(posterior, (one.transform(rows) for one in spaces)) for rows in some]
-            return np.concatenate(told)
-
-        return self._by_parts(X, of_points)
-
-    def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
-        """Apply a function of coordinates to points, part by part."""
-        return self._by_parts(X, lambda points: function(self.transform(points)))
-
-    def _by_parts(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
-        """Apply a function to points, part by part."""
+    def _apply(
+        self, X: Any, function: Callable[[Any, Any], NDArray], quick: bool = True
+    ) -> NDArray:
+        """Apply a function of a posterior and coordinates to points, part by part."""
         parts: Iterable[Any] = chunks(X) if hasattr(X, "shape") else X
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
                 try:
-                    found.append(function(points))
+                    found.append(function(*self._seen(points, quick)))
                 except RuntimeError:
                     with memory_errors_in_words(getattr(points, "device", None)):
                         raise
@@ -408,7 +372,7 @@ class Model:
 
     def _decisions(self, X: ArrayLike) -> NDArray:
         """Decisions of all tasks, (n, n_tasks)."""
-        return self._told(X, lambda posterior, Z: posterior.decision(Z, self.decision))
+        return self._apply(X, lambda posterior, Z: posterior.decision(Z, self.decision))
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
@@ -426,11 +390,6 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
-
-
-def small_parts(n: int) -> list[slice]:
-    """Rows at a time whose kernel values stay in the processor's cache."""
-    return [slice(begin, begin + FEW) for begin in range(0, n, FEW)]
 
 
 def chunks(X: Any) -> list[Any]:

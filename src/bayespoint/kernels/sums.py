@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Real
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayespoint.kernels.base import Kernel, Points, positions
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.tools.arrays import Array, beside, cast, float64, namespace
+from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace
 from bayespoint.tools.validation import parameter_error
 
 SMALL = 64  # points of which all pairs are computed where only a diagonal is needed
@@ -173,11 +174,11 @@ class SumKernel(Kernel):
         log_weight = np.log2([w for w, _ in self._pairs()])
         log_units = log_weight + [part.log_unit for part in parts]
         norms = xp.stack([part.norm for part in parts], axis=1)
-        with np.errstate(divide="ignore"):  # phi(x) = 0
-            log_square = beside(X, log_units) + 2 * xp.log2(norms)
-        log_total = reduce(xp.logaddexp2, log_square.T)[:, None]  # log2 k(x, x)
         if unit:
             # Each term has length 1, times the square root of its share of k(x, x).
+            with np.errstate(divide="ignore"):  # phi(x) = 0
+                log_square = beside(X, log_units) + 2 * xp.log2(norms)
+            log_total = reduce(xp.logaddexp2, log_square.T)[:, None]  # log2 k(x, x)
             parts = [term.prepare(X, unit=True, training=training) for term in self.terms]
             is_zero = xp.isneginf(log_total)
             scale = xp.exp2((log_square - xp.where(is_zero, 0.0, log_total)) / 2)
@@ -186,7 +187,7 @@ class SumKernel(Kernel):
             # No share exceeds 1, nor does their sum; the root of the unit is a power of two.
             log_unit = 2 * np.ceil((log_units.max() + np.log2(len(parts))) / 2)
             scale = xp.tile(beside(X, np.exp2((log_units - log_unit) / 2)), (len(X), 1))
-            norm = xp.exp2((log_total[:, 0] - log_unit) / 2)
+            norm = xp.sqrt(xp.square(norms * scale).sum(axis=1))
         rows = cast(scale, X.dtype)
         return Points(rows, norm, float(log_unit), positions(X), parts=tuple(parts))
 
@@ -194,10 +195,9 @@ class SumKernel(Kernel):
         """The sum of the blocks of all terms, each times the factors of its features."""
         if not left.parts:
             return left.rows @ right.rows.T
-        total: Any = 0
-        for i, term in enumerate(self.terms):
-            total = total + scaled(term.block(left.parts[i], right.parts[i]), left, right, i)
-        return total
+        sides = zip(self.terms, left.parts, right.parts, strict=True)
+        blocks = (term.block(one, other) for term, one, other in sides)
+        return reduce(add, (scaled(block, left, right, i) for i, block in enumerate(blocks)))
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """The derivative of one term; in the logarithm of its weight it is the term's block."""
@@ -274,7 +274,10 @@ def replaced(values: Sequence, i: int, value: Any) -> list:
 
 def scaled(values: Array, left: Points, right: Points, i: int) -> Array:
     """Values of one term of a sum, in the unit of the sum's points."""
-    return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit
+    own, others = left.rows[:, i], right.rows[:, i]
+    if not is_tensor(own) and not (np.ptp(own) or np.ptp(others)):  # one factor for all
+        own, others = own[:1], others[:1]
+    return values * (own[:, None] * others)  # symmetric to the bit
 
 
 def small_parts(n: int) -> list[slice]:

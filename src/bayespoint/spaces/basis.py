@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
@@ -61,11 +61,8 @@ class BasisSpace(Coordinates):
     ----------
     kernel : Kernel
         The inner product.
-    ridge : float or "mean"
-        lambda of k_lambda, in plain units of k; "mean" is the mean of k(x, x).
-    n_components : int, "auto" or None
-        Most points of the basis; None takes all points, and "auto" some where they are many. See
-        :class:`~bayespoint.BayesPointClassifier`.
+    ridge, n_components
+        As in :class:`~bayespoint.BayesPointClassifier`, in plain units of k.
 
     Examples
     --------
@@ -118,9 +115,8 @@ class BasisSpace(Coordinates):
             return self
         points = self.kernel.prepare(float64(X), training=True)
         check_room(len(points))
-        unit = points.log_unit
         with useful_threads(len(points) ** 2):
-            K = in_plain_units(self.kernel.block(points, points), unit, unit)
+            K = self._values(points, points)
             ridge = float(K.trace()) / len(K) if self.ridge == "mean" else float(self.ridge)
             diagonal = namespace(K).einsum("ii->i", K)
             diagonal += ridge
@@ -173,13 +169,13 @@ class BasisSpace(Coordinates):
 
     def _project(self, new: Points) -> Array:
         if not is_tensor(new.rows):
-            values = self.kernel.block(new, self._points)
-            values = in_plain_units(values, new.log_unit, self._points.log_unit)
+            values = self._values(new, self._points)
             return solve_triangular(self.lower, values.T, lower=True, overwrite_b=True).T
         basis = self._points.apply(lambda array: kept(new.rows, array))
-        values = self.kernel.block(new, basis)
-        values = in_plain_units(values, new.log_unit, basis.log_unit)
-        return solve_lower(kept(new.rows, self.lower), values)
+        return solve_lower(kept(new.rows, self.lower), self._values(new, basis))
+
+    def _values(self, left: Points, right: Points) -> Array:
+        return in_plain_units(self.kernel.block(left, right), left.log_unit, right.log_unit)
 
     def onnx_coordinates(self, X: Any) -> Any:
         """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
@@ -210,10 +206,9 @@ class BasisSpace(Coordinates):
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
         """Derivative of a function of the training points X by the logarithm of a parameter.
 
-        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel; where the parameter
-        is an array, so is the derivative. ``pull`` is the derivative by the coordinates Z if they
-        are linear features, or those of a basis of some points, which stay the same points (and
-        rotations of Z must not matter); else by K + lambda I.
+        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel, perhaps an array.
+        ``pull`` is the derivative by the coordinates Z if they are linear features, or those of a
+        basis of some points, which stay (and rotations of Z must not matter); else by K + lambda I.
         """
         if name == "ridge":
             return 0.0 if self.ridge in ("mean", 0) else float(self.ridge) * float(pull.trace())
@@ -258,29 +253,18 @@ class BasisSpace(Coordinates):
         """Whether the coordinates are those of a basis of some of the points."""
         return self.pivots is not None
 
-    @property
-    def basis(self) -> Points:
-        """The points of the basis, prepared."""
-        return self._points
-
     @cached_property
     def lower(self) -> NDArray[np.float64]:
         """L, lower triangular: the kernel matrix of the basis is L L^T."""
         if self._factor is not None:
             return self._factor
-        unit = self._points.log_unit
-        values = self.kernel.block(self._points, self._points)
-        return cholesky(in_plain_units(values, unit, unit), lower=True)
+        return cholesky(self._values(self._points, self._points), lower=True)
 
     def forget_factor(self) -> None:
         """Drop L, if it can be found again from the points of the basis: files become smaller."""
         if not self.is_linear and not self.kernel.is_precomputed and self.ridge == 0:
+            self._factor = None
             vars(self).pop("lower", None)
-            before, self._factor = self._factor, None
-            try:
-                self.lower  # noqa: B018 - so that a model and its file have the same numbers
-            except LinAlgError:
-                self._factor = before
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "lower"}
@@ -373,6 +357,12 @@ class ProcessSpace(BasisSpace):
         if self.has_rest:
             self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
         return self
+
+    def values(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Kernel values of new points at those of the basis, and k(x, x); quicker than z(x)."""
+        new = self.kernel.prepare(float64(X))
+        square = in_plain_units(new.norm**2, new.log_unit, new.log_unit)
+        return self._values(new, self._points), square
 
     @property
     def has_device_form(self) -> bool:  # type: ignore[override]

@@ -15,7 +15,6 @@ from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 from scipy.linalg import blas
 
 from bayespoint.exceptions import KernelError
@@ -98,7 +97,10 @@ def product(Z: Any, weights: NDArray) -> NDArray:
 
 def softmax(scores: Array) -> Array:
     """Exponentials of the scores in each row, over their sum."""
-    return scores.softmax(-1) if is_tensor(scores) else special.softmax(scores, axis=-1)
+    if is_tensor(scores):
+        return scores.softmax(-1)
+    share = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return share / share.sum(axis=-1, keepdims=True)
 
 
 def squares(rows: Array) -> Array:
