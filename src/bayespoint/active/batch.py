@@ -1,4 +1,4 @@
-"""Choosing a batch: each point counts for the information that earlier ones do not give."""
+"""Choosing a batch: each row counts for the information that earlier ones do not give."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SAME = 1e-9  # relative difference below which two gains are equal up to roundin
 class Committee:
     r"""Classifiers drawn from the posterior, and the variance of their answers given some labels.
 
-    Let :math:`A_j` be the centred answers of the classifiers on point j, one row for each class,
+    Let :math:`A_j` be the centred answers of the classifiers on row j, one line for each class,
     divided by the square root of their number. Then :math:`A_i A_j^T` is the posterior covariance
-    of two answers. Given the label of point i, which is its answer plus noise of covariance N, the
+    of two answers. Given the label of row i, which is its answer plus noise of covariance N, the
     covariance is
 
     .. math:: A_j \left( I - A_i^T (A_i A_i^T + N)^{-1} A_i \right) A_k^T
@@ -29,7 +29,7 @@ class Committee:
     This has the same form, with new vectors: with the singular value decomposition
     :math:`N^{-1/2} A_i = U S V^T` the bracket is the square of
     :math:`I - V (1 - (1 + S^2)^{-1/2}) V^T` (the square root form of the Kalman filter). So the
-    greedy choice takes one pass over the vectors for each point.
+    greedy choice takes one pass over the vectors for each row.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Committee:
         self._variance = variance.sum(axis=1)
 
     def tell(self, point: int) -> None:
-        """Condition on the label of a point."""
+        """Condition on the label of a row."""
         noise = self._noise[point]
         # An answer without noise is the same for all classifiers, and has no information.
         is_open = noise > TINY
@@ -58,7 +58,7 @@ class Committee:
         flat -= (flat @ V.T * (1 - 1 / np.sqrt(1 + s**2))) @ V
 
     def left(self) -> NDArray[np.float64]:
-        """Remaining share of the variance of each point's answer."""
+        """Remaining share of the variance of each row's answer."""
         variance = np.einsum("jyn,jyn->j", self._vectors, self._vectors)
         return np.divide(
             variance, self._variance, out=np.ones_like(variance), where=self._variance > 0
@@ -68,10 +68,10 @@ class Committee:
 def choose(
     worth: NDArray, n: int, committee: Committee | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], float]:
-    """The n points of a greedy choice by gain, and the last gain.
+    """The n rows of a greedy choice by gain, and the last gain.
 
-    The gain of a point is its worth times the remaining share of the variance of its answer, given
-    the points chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
+    The gain of a row is its worth times the remaining share of the variance of its answer, given
+    the rows chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
     """
     chosen: list[int] = []
     gain = worth.copy()
@@ -94,22 +94,22 @@ def choose_lazily(
     answers_on: Callable[[NDArray[np.intp]], NDArray] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """The choice of :func:`choose`, without computing answers on points that cannot be chosen.
+    """The choice of :func:`choose`, without computing answers on rows that cannot be chosen.
 
-    A gain is never larger than the worth. So if the n-th gain among the points of largest worth is
-    not below the worth of any other point, the choice is final. Otherwise more points are added.
+    A gain is never larger than the worth. So if the n-th gain among the rows of largest worth is
+    not below the worth of any other row, the choice is final. Otherwise more rows are added.
 
     Parameters
     ----------
     worth : ndarray of shape (n_points,)
-        Worth of each single point of the pool, not negative.
+        Worth of each single row of the pool, not negative.
     candidates : ndarray of int
-        Points that may be chosen.
+        Rows that may be chosen.
     n : int
-        Number of points to choose.
+        Number of rows to choose.
     answers_on : callable or None
-        Returns the answers of the same classifiers on given points, as :class:`Committee` takes
-        them. None treats points as independent.
+        Returns the answers of the same classifiers on given rows, as :class:`Committee` takes
+        them. None treats rows as independent.
     rng : Generator
         Random generator that breaks ties.
     """
@@ -129,7 +129,7 @@ def choose_lazily(
 
 
 def kinds(points: Any) -> NDArray[np.intp]:
-    """An integer for each point, the same for equal points; dense or sparse rows."""
+    """An integer for each row, the same for equal rows; dense or sparse rows."""
     if issparse(points):
         points = points.copy()
         points.sum_duplicates()  # and sorts

@@ -16,7 +16,7 @@ CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 
 def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
-    """The fitted classifier, and the points transformed by the pipeline before it."""
+    """The fitted classifier, and the rows transformed by the pipeline before it."""
     check_classifier(clf)
     check_is_fitted(clf)
     parts = split_pipeline(clf)
@@ -34,7 +34,7 @@ def check_classifier(clf: Any) -> None:
 
 
 def in_chunks(X: Any) -> Iterator[Any]:
-    """The points, chunk by chunk; a DataFrame stays a DataFrame."""
+    """The rows, chunk by chunk; a DataFrame stays a DataFrame."""
     for begin in range(0, n_rows(X), CHUNK):
         yield X[begin : begin + CHUNK]
 

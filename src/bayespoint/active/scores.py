@@ -1,4 +1,4 @@
-"""Scores of points: how informative their labels would be."""
+"""Scores of rows: how informative their labels would be."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def bald(
     n_draws: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.float64]:
-    r"""Mutual information between the label of a point and the weights, in nats.
+    r"""Mutual information between the label of a row and the weights, in nats.
 
     .. math:: I(x) = H\left[ E_w\, p(y | x, w) \right] - E_w\, H\left[ p(y | x, w) \right]
 
@@ -81,7 +81,7 @@ def bald(
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
     n_draws : int, default=1000
         Number of classifiers to draw, where drawing is needed.
     random_state : int, RandomState instance or None, default=None

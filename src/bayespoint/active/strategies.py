@@ -1,4 +1,4 @@
-"""Query strategies: which points of a pool to label next."""
+"""Query strategies: which rows of a pool to label next."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Rule(NamedTuple):
     Attributes
     ----------
     worth : callable
-        Takes a fitted classifier, points, ``n_draws`` and ``random_state``, and returns the worth
-        of each single point, not negative.
+        Takes a fitted classifier, rows, ``n_draws`` and ``random_state``, and returns the worth
+        of each single row, not negative.
     answers : callable
         Takes a classifier and outputs of classifiers drawn from its posterior, and returns their
         answers as :class:`~bayespoint.active.batch.Committee` takes them.
     together : bool
-        Whether similar points in a batch count less.
+        Whether similar rows in a batch count less.
     """
 
     worth: Callable[..., NDArray]
@@ -69,37 +69,37 @@ def query(
     n_draws: int = 200,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
-    """The n points of a pool whose labels are most informative.
+    """The n rows of a pool whose labels are most informative.
 
-    The first is the point of largest worth. The worth of every other point is then multiplied by
+    The first is the row of largest worth. The worth of every other row is then multiplied by
     the share of the variance of its answer that remains once the label of the first is known, and
-    so on. So points equal or close to a chosen one count little, and points that give other
+    so on. So rows equal or close to a chosen one count little, and rows that give other
     information keep their worth. Variances and covariances are those of the answers of ``n_draws``
     classifiers from the posterior. A batch costs at most O(n n_pool n_draws), times n_classes
-    squared for several classes. A single point needs no draws.
+    squared for several classes. A single row needs no draws.
 
     Parameters
     ----------
     clf : BayesPointClassifier
         Fitted; alone, or as the last step of a pipeline.
     X_pool : array-like of shape (n_pool, n_features)
-        Unlabelled points.
+        Unlabelled rows.
     n : int, default=1
-        Number of points to choose.
+        Number of rows to choose.
     strategy : {"entropy", "margin", "bald", "random"} or callable, default="entropy"
-        The worth of a point:
+        The worth of a row:
 
         * "entropy": the :func:`entropy` of the vote;
         * "margin": one minus the difference of the two largest probabilities; with two classes,
-          the point of the smallest ``|decision_function|`` comes first;
-        * "bald": the mutual information of label and weights, :func:`bald`. It avoids points whose
+          the row of the smallest ``|decision_function|`` comes first;
+        * "bald": the mutual information of label and weights, :func:`bald`. It avoids rows whose
           labels are uncertain through noise alone. It relies on the noise of the model: if that is
-          far too large, it chooses points at the edge of the pool;
-        * "random": the same for all points, as a baseline;
-        * a function of a classifier and points that returns one nonnegative number per point. In a
-          pipeline it gets the last step and the transformed points.
+          far too large, it chooses rows at the edge of the pool;
+        * "random": the same for all rows, as a baseline;
+        * a function of a classifier and rows that returns one nonnegative number per row. In a
+          pipeline it gets the last step and the transformed rows.
     exclude : array-like of int, optional
-        Indices of points that are not chosen, because they are labelled already.
+        Indices of rows that are not chosen, because they are labelled already.
     n_draws : int, default=200
         Number of classifiers to draw. If the posterior has no more samples, all are used.
     random_state : int, RandomState instance or None, default=None
@@ -108,7 +108,7 @@ def query(
     Returns
     -------
     ndarray of int of shape (n,)
-        Indices into the pool, the most informative first. Points equal to a chosen or an excluded
+        Indices into the pool, the most informative first. Rows equal to a chosen or an excluded
         one are taken only if no others are left.
 
     See Also
@@ -132,7 +132,7 @@ def query(
     points = new_points(classifier, X, accepts_sparse=True, table=None if issparse(X) else table)
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
-    check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")
+    check_count("n", n, 1, int((~taken).sum()), "the rows of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
     worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
@@ -163,14 +163,14 @@ def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
     if worth.shape != (n_points,) or not np.isfinite(worth).all() or (worth < 0).any():
         raise ValueError(
             "A strategy must return one finite, nonnegative number for each of the "
-            f"{n_points} points. Got an array of shape {worth.shape} instead"
+            f"{n_points} rows. Got an array of shape {worth.shape} instead"
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )
     return worth
 
 
 def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
-    """A mask of the points that must not be chosen."""
+    """A mask of the rows that must not be chosen."""
     taken = np.zeros(n_pool, dtype=bool)
     taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
     return taken
