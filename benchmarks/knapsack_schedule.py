@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection import KnapsackCV
 from papers.datasets import load_uci
+from papers.knapsack.search import KnapsackCV
 
 SEED = 2**31 - 1  # not one of the experiment's
 SETS = ("liver", "heart", "sonar", "pima")

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.reports.intervals import Interval, score_interval
+from bayespoint.reports.answers import Interval, score_interval
 from papers.base import Column, Row
 
 WIDTH = 2.0  # standard errors that are put down to chance

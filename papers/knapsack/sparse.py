@@ -11,8 +11,8 @@ from sklearn.linear_model import LassoCV, RidgeCV
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection import KnapsackCV
 from papers.base import Column, Context, Result, Table
+from papers.knapsack.search import KnapsackCV
 from papers.knapsack.splits import VARIANT, best_pair
 from papers.verdicts import mean_row, standard_error
 

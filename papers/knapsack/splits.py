@@ -23,10 +23,9 @@ from sklearn.svm import SVC
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, KnapsackPropagation
-from bayespoint.selection import KnapsackCV
-from bayespoint.selection.knapsack import COSTS
 from papers.base import Context
 from papers.datasets import load_shipped, load_uci
+from papers.knapsack.search import COSTS, KnapsackCV
 
 N_FOLDS = 5  # of section 5
 TEST_SHARE = 0.2

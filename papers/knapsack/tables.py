@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from bayespoint.selection.knapsack import BETAS
 from bayespoint.tools.plots import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing, new_axes
 from papers.base import Column, Context, Figure, Result, Row, Table
 from papers.knapsack import splits
+from papers.knapsack.search import BETAS
 from papers.knapsack.splits import DEFAULT, EP, KNAP, MODE, ONE, OURS, SVM, DataSet, SplitErrors
 from papers.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
 

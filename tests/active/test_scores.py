@@ -56,7 +56,7 @@ def test_entropy_of_samples_of_several_classes_by_counting():
 def test_chunks_change_nothing(monkeypatch):
     clf = sampled_machine(n_tasks=3, noise=0.1)
     whole = entropy(clf, POINTS), bald(clf, POINTS)
-    monkeypatch.setattr("bayespoint.active.classifiers.CHUNK", 7)
+    monkeypatch.setattr("bayespoint.active.scores.CHUNK", 7)
     np.testing.assert_array_equal(entropy(clf, POINTS), whole[0])
     np.testing.assert_array_equal(bald(clf, POINTS), whole[1])
 

@@ -1,5 +1,7 @@
 """What labels are worth, compared with slow versions, and when to stop."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,15 @@ from sklearn.datasets import load_iris
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active import learn_actively
-from bayespoint.active.classifiers import drawn_outputs, probabilities
-from bayespoint.active.stopping import EARLY, N_DRAWS, expected_fall, fall_ahead, is_enough
+from bayespoint.active.scores import drawn_outputs, probabilities
+from bayespoint.active.stopping import (
+    EARLY,
+    N_DRAWS,
+    expected_fall,
+    fall_ahead,
+    is_enough,
+    recommendation,
+)
 
 X, Y = load_iris(return_X_y=True)
 SOME = np.random.default_rng(0).permutation(150)[:40]
@@ -68,3 +77,21 @@ def test_learning_ends_where_labels_bring_nothing(as_frame):
     assert len(curve.indices) > len(easily.indices) + 5
     whole = learn_actively(clf, pool, lambda i: label[i], **options)
     assert len(whole.indices) == 62
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((5, 2, 0, 0.2, 0.1), "Every row has an answer"),
+        ((3, 1, 9, None, None), "two classes"),
+        ((3, 2, 9, None, None), "learning"),
+        ((12, 2, 100, 0.2, 0.01), "too early"),
+        ((50, 2, 100, 0.2, 0.01), "Continue: the next 10 labels .* up to 8.0 percentage points"),
+        ((50, 2, 4, 0.2, 0.01), "the next 4 labels .* up to 3.7 percentage points"),
+        ((50, 2, 100, 0.2, 0.2), "up to 20.0 percentage points"),
+        ((50, 2, 100, 0.2, 0.0003), "You can stop"),
+        ((50, 2, 100, 0.0, 0.0), "You can stop"),
+    ],
+)
+def test_advice(given, words):
+    assert re.search(words, recommendation(*given))

@@ -16,9 +16,8 @@ from tests.helpers.posteriors import gaussian_machine, sampled_machine
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy, query
-from bayespoint.active.batch import SLACK, Committee, kinds
-from bayespoint.active.classifiers import drawn_outputs, probabilities, votes
-from bayespoint.active.scores import seed_from
+from bayespoint.active.scores import drawn_outputs, probabilities, seed_from, votes
+from bayespoint.active.strategies import SLACK, Committee, kinds
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 
 POOL = np.random.default_rng(2).normal(size=(40, 3))
@@ -180,7 +179,7 @@ def test_to_look_at_fewer_points_changes_nothing(seed, strategy, n):
     batches = []
     for short in (2, 1000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("bayespoint.active.batch.SHORT", short)
+            patch.setattr("bayespoint.active.strategies.SHORT", short)
             batches.append(query(clf, pool, n, strategy=strategy, random_state=seed).tolist())
     assert batches[0] == batches[1]
 

@@ -51,8 +51,8 @@ ENVIRONMENTS: list[dict[str, str]] = [
     {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "utf-16"},
     {"TERM": "dumb", "COLUMNS": "5"}, {"COLUMNS": "0"},
 ]  # fmt: skip
-COMMANDS = ["train", "predict", "evaluate", "query", "diagnose", "cross-validate",
-            "train-incremental", "sample-weights"]  # fmt: skip
+COMMANDS = ["train", "predict", "evaluate", "query", "info", "cross-validate",
+            "train-incremental"]  # fmt: skip
 
 
 def pick(items: list, rng: np.random.Generator) -> Any:
@@ -103,7 +103,7 @@ def arguments(command: str, data: bytes, folder: bytes, rng: np.random.Generator
     """A command line."""
     model = os.path.join(folder, b"model.bpm")
     words: list = [command]
-    alone = command in ("diagnose", "sample-weights")
+    alone = command == "info"
     words.append(model if alone else data)
     if command in ("train", "cross-validate", "train-incremental"):
         words += ["--target", "kind" if rng.random() < 0.9 else pick(NAMES, rng)]
@@ -111,7 +111,7 @@ def arguments(command: str, data: bytes, folder: bytes, rng: np.random.Generator
             words += ["--engine", "laplace"]
     if command != "cross-validate" and not alone:
         words += ["--model", model]
-    if command in ("predict", "sample-weights"):
+    if command == "predict":
         out = pick(
             [b"-", b"out.csv", b"o\xff.csv", b"out.csv.gz", b"none/out.csv", b"out.txt"], rng
         )

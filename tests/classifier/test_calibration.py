@@ -149,25 +149,42 @@ def made_up(rng, n, direction):
 
 
 @pytest.mark.parametrize(("kernel", "d"), [("linear", 20), ("rbf", 3)])
-def test_the_interval_of_the_log_loss_covers_that_of_new_points_where_points_are_few(kernel, d):
+def test_intervals_cover_the_scores_of_new_points_where_points_are_few(kernel, d):
     found = []
     for k in range(100):
         rng = np.random.default_rng([2, k, d])
         direction = 2 * rng.normal(size=d) / np.sqrt(d)
         clf = BayesPointClassifier(kernel=kernel).fit(*made_up(rng, 40, direction))
         X, y = made_up(rng, 2000, direction)
-        true = -np.log(clf.predict_proba(X)[np.arange(len(y)), y]).mean()
+        p = clf.predict_proba(X)
+        true, wrong = -np.log(p[np.arange(len(y)), y]).mean(), (p.argmax(axis=1) != y).mean()
         seen = -np.log(clf.model_.fact("label_scores")[:, 0])
         # Independent losses of a normal distribution, by predictions that have learned nothing.
         narrow = abs(true - seen.mean()) <= 1.96 * seen.std() / np.sqrt(40)
-        expected = clf.expected_scores_["log_loss"]
+        expected, error = clf.expected_scores_["log_loss"], clf.expected_scores_["error"]
         within = expected.low <= true <= expected.high
-        found.append([within, narrow, expected.value - true, seen.mean() - true])
-    covered, too_narrow, off, plainly_off = np.mean(found, axis=0)
-    assert covered >= 0.93
+        covers = error.low <= wrong <= error.high
+        found.append([within, narrow, expected.value - true, seen.mean() - true, covers])
+    covered, too_narrow, off, plainly_off, of_errors = np.mean(found, axis=0)
+    assert covered >= 0.93 and of_errors >= 0.93
     assert too_narrow < 0.88
     assert abs(off) < 5 * np.std(found, axis=0)[2] / np.sqrt(len(found))
     assert abs(off) < abs(plainly_off)  # without what was learned it is too small
+
+
+def test_errors_of_left_out_points_depend_on_each_other():
+    away, share = [], []
+    for k in range(400):
+        rng = np.random.default_rng([3, k])
+        direction = 10 * rng.normal(size=20) / np.sqrt(20)
+        clf = BayesPointClassifier(kernel="linear").fit(*made_up(rng, 40, direction))
+        X, y = made_up(rng, 4000, direction)
+        share.append(1 - clf.score(X, y))
+        away.append(clf.left_out_error_ - share[-1])
+    binomial = np.mean(share) * (1 - np.mean(share)) / 40
+    ratio, error = np.mean(np.square(away)) / binomial, np.sqrt(2 / 400)
+    assert ratio / DEPENDENCE**2 < 1 + 5 * error
+    assert ratio > 1 + 5 * error  # the wrong variant: independent errors
 
 
 def test_what_was_learned_from_all_labels_costs_a_share_of_a_nat():

@@ -1,4 +1,4 @@
-"""A guaranteed error on the accepted rows: train --max-error, predict, diagnose, evaluate."""
+"""A guaranteed error on the accepted rows: train --max-error, predict, info, evaluate."""
 
 import json
 
@@ -112,12 +112,12 @@ def test_predict_calibrates_on_a_table(promised, tmp_path):
     assert found["guarantee"]["n_points"] == 300
 
 
-def test_diagnose_and_evaluate_show_the_guarantee(promised, tmp_path):
-    told = ask_json("diagnose", promised / "loans.bpm")
+def test_info_and_evaluate_show_the_guarantee(promised, tmp_path):
+    told = ask_json("info", promised / "loans.bpm")
     assert told["guarantee"]["risk"] == 0.1
-    assert ask_json("diagnose", promised / "plain.bpm")["guarantee"] is None
+    assert ask_json("info", promised / "plain.bpm")["guarantee"] is None
     words = "error on the accepted rows at most 10 % with confidence 90 %"
-    assert words in " ".join(succeed("diagnose", promised / "loans.bpm").stdout.split())
+    assert words in " ".join(succeed("info", promised / "loans.bpm").stdout.split())
     report = tmp_path / "page.html"
     files = [promised / "new.csv", "--model", promised / "loans.bpm", "--report", report]
     shown = " ".join(succeed("evaluate", *files).stdout.split())
@@ -134,9 +134,6 @@ def test_other_commands_take_the_model(promised, tmp_path):
     pool = write(loans(50, seed=3).drop(columns="repaid"), tmp_path / "pool.csv")
     asked = ask_json("query", pool, "--model", promised / "loans.bpm", "--n", 2)
     assert asked["warnings"] == []
-    out = tmp_path / "weights.csv"
-    succeed("sample-weights", promised / "loans.bpm", "--n", 5, "--out", out)
-    assert len(pd.read_csv(out)) == 5
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_escape_sequences_do_not_reach_the_terminal(tmp_path):
     data, model, trained = train(table(EVIL[:3]), tmp_path)
     shown = [
         trained,
-        succeed("diagnose", model),
+        succeed("info", model),
         succeed("evaluate", data, "--model", model),
     ]
     shown.append(succeed("predict", data, "--model", model, "--out", tmp_path / "out.csv"))
@@ -62,7 +62,7 @@ def test_escape_sequences_do_not_reach_the_terminal(tmp_path):
         assert "\\x1b[31mred\\x07" in result.output
         for evil in ("\x1b", "\x07", "\x9b", "\u202e"):
             assert evil not in result.output
-    document = succeed("diagnose", model, "--json").stdout
+    document = succeed("info", model, "--json").stdout
     assert document.isascii() and json.loads(document)["classes"] == sorted(EVIL[:3])
 
 
@@ -94,10 +94,10 @@ def test_formulas_in_tables(tmp_path):
     assert np.isfinite(numbers).all()
     attack = table([FORMULA, "fine"]).assign(kind=None).rename(columns={"word": "@word"})
     unlabelled = write(attack, tmp_path / "new.csv")
-    for command in (["query", unlabelled, "--model", model], ["sample-weights", model]):
-        succeed(*command, "--n", "3", "--out", out, "--for-spreadsheet", "--force")
-        cells = [cell for row in csv.reader(out.open(encoding="utf-8")) for cell in row]
-        assert not any(cell.startswith(("=", "@", "+")) for cell in cells)
+    command = ["query", unlabelled, "--model", model, "--n", "3", "--out", out]
+    succeed(*command, "--for-spreadsheet", "--force")
+    cells = [cell for row in csv.reader(out.open(encoding="utf-8")) for cell in row]
+    assert not any(cell.startswith(("=", "@", "+")) for cell in cells)
 
 
 # Outputs -----------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_ascii_output(accented, tmp_path):
     done = run("predict", data, "--model", model, "--out", "-", **ASCII)
     assert done.returncode == 0, done.stderr
     assert "süß" in done.stdout.decode("utf-8")  # a table is UTF-8, whatever the terminal is
-    done = run("diagnose", model, "--json", **ASCII)
+    done = run("info", model, "--json", **ASCII)
     assert json.loads(done.stdout)["classes"] == ["süß", "日本"]
 
 
@@ -139,13 +139,13 @@ def test_ascii_output(accented, tmp_path):
 def test_closed_and_full_outputs(accented):
     data, model = accented
     predict = ["predict", data, "--model", model, "--out", "-"]
-    for command in (predict, ["diagnose", model, "--json"]):
+    for command in (predict, ["info", model, "--json"]):
         done = run(*command, shell_end=">&-")
         assert done.returncode in (1, 2)
         assert b"error: " in done.stderr and b"closed" in done.stderr
         assert b"Traceback" not in done.stderr
     if os.path.exists("/dev/full"):
-        for command in (predict, ["diagnose", model], ["info", "--json"]):
+        for command in (predict, ["info", model], ["info", "--json"]):
             done = run(*command, shell_end="> /dev/full")
             assert done.returncode == 1, command
             assert done.stderr.count(b"error: ") == 1 and b"Traceback" not in done.stderr
@@ -237,7 +237,7 @@ def test_profiles_and_summaries_that_are_wrong(trained, tmp_path, part, value):
     result = invoke("info", model)
     assert result.exit_code in (1, 3), result.output
     error_line(result)
-    for command in (["evaluate", trained / "new.csv", "--model", model], ["diagnose", model]):
+    for command in (["evaluate", trained / "new.csv", "--model", model], ["info", model]):
         result = invoke(*command)
         assert isinstance(result.exception, SystemExit | None), result.exception
         assert result.exit_code in (0, 1, 3), result.output

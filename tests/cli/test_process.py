@@ -26,7 +26,7 @@ needs_sigint = pytest.mark.skipif(
 
 
 def test_python_m_bayespoint(trained, tmp_path):
-    command = [sys.executable, "-m", "bayespoint", "diagnose", trained / "loans.bpm"]
+    command = [sys.executable, "-m", "bayespoint", "info", trained / "loans.bpm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "converged after" in done.stdout

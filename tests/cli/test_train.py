@@ -98,7 +98,7 @@ def test_the_kernel_is_chosen_unless_it_is_named(tmp_path):
     assert found["choice"] == list(machine.run_.choice)
     assert found["expected"]["log_loss"]["value"] == machine.expected_scores_["log_loss"].value
     again = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--force", "--engine", "laplace"]
-    for command in (["train", tmp_path / "data.csv", *again], ["diagnose", again[3]]):
+    for command in (["train", tmp_path / "data.csv", *again], ["info", again[3]]):
         told = " ".join(succeed(*command).stdout.split())
         assert "expected error" in told
         for line in found["choice"]:

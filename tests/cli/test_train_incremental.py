@@ -129,7 +129,7 @@ def test_streams(tmp_path, decay):
     posterior = bayespoint.load(tmp_path / "m.bpm")[-1].posterior_
     assert posterior.n_rows == 90
     assert len(posterior.records) == (6 if decay == "auto" else 1)
-    assert "a single pass, as asked" in succeed("diagnose", tmp_path / "m.bpm").stdout
+    assert "a single pass, as asked" in succeed("info", tmp_path / "m.bpm").stdout
 
 
 def test_a_decay_that_is_none(tmp_path):

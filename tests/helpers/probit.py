@@ -31,7 +31,11 @@ def full_sites(Z, y, before, weight=None, *, at_once=False, **noise):
     weight = np.ones(len(y)) if weight is None else weight
     gaussian = WeightGaussian(Coordinates(Z), before)
     gaussian.renew(np.zeros(len(y)), np.zeros(len(y)))
-    return Sites(gaussian, Labels(y, weight, ProbitLikelihood(**noise)), at_once=at_once)
+    return Sites(
+        gaussian,
+        Labels(y, weight, ProbitLikelihood(**noise), np.minimum(weight, 1)),
+        at_once=at_once,
+    )
 
 
 def problem(n=60, d=4, noise=1.0, seed=0):

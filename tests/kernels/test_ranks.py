@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from bayespoint.kernels.ranks import MOST_KNOTS, Ranks
+from bayespoint.kernels.axes import MOST_KNOTS, Ranks
 
 
 def test_ranks_of_few_values_are_exact_and_copies_do_not_matter():

@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -336,3 +337,11 @@ def test_a_score_that_the_estimator_cannot_give():
     machine = SelectiveClassifier(LogisticRegression(), rate=0.1, confidence="vote")
     with pytest.raises(AttributeError, match="vote_shares, which LogisticRegression does not"):
         machine.fit(X[SMALL], Y[SMALL])
+
+
+def test_a_point_counts_once():
+    X, y = load_iris(return_X_y=True)
+    twice = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    clf = SelectiveClassifier(LogisticRegression(max_iter=1000), rate=0.1, cv=twice)
+    with pytest.raises(ValueError, match="the test parts of cv overlap"):
+        clf.fit(X, y)

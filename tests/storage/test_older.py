@@ -8,7 +8,7 @@ import pytest
 import bayespoint
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.storage import describe
-from bayespoint.storage.older import up_to_date
+from bayespoint.storage.decode import up_to_date
 
 FILES = sorted(Path(__file__).parent.glob("format_?/*.bpm"))
 

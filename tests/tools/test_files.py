@@ -136,3 +136,10 @@ def test_what_cannot_be_written_is_known_before(tmp_path):
         check_writable(tmp_path / ("n" * 300))
     with pytest.raises(FileNotFoundError, match="No such directory"):
         check_writable(tmp_path / "gone" / "new.txt")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_device_that_is_full_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_text("/dev/full", "words")
+    assert Path("/dev/full").exists()

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.tools.extras import axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from bayespoint.tools.plots import Axes, axes_or_new
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.classifiers import check_classifier, unwrap
 from bayespoint.active.curve import LearningCurve
-from bayespoint.active.scores import seed_from
+from bayespoint.active.scores import check_classifier, seed_from, unwrap
 from bayespoint.active.stopping import EARLY, expected_fall, fall_ahead, is_enough
 from bayespoint.active.strategies import Strategy, check_count, check_indices, get_rule, query
 from bayespoint.tools.pipelines import n_rows, take

@@ -1,4 +1,4 @@
-"""When further labels are not worth asking for."""
+"""When further labels are not worth asking for, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.active.classifiers import drawn_outputs, probabilities
+from bayespoint.active.scores import drawn_outputs, probabilities
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.numbers import TINY
 
@@ -75,3 +75,26 @@ def fall_ahead(rest: float, fall: float, n_open: int) -> tuple[int, float]:
 def is_enough(n_labels: int, rest: float, total: float) -> bool:
     """Whether the labels ahead, which lower the error by ``total``, are not worth asking for."""
     return n_labels >= EARLY and total < max(LITTLE, LITTLE_SHARE * rest)
+
+
+def recommendation(
+    n_labels: int, n_classes: int, n_open: int, rest: float | None, fall: float | None
+) -> str:
+    """Whether to continue, as a sentence.
+
+    ``n_classes`` is how many classes have labels, ``rest`` and ``fall`` are those of
+    :func:`expected_fall`.
+    """
+    if n_open == 0:
+        return "Every row has an answer."
+    if n_classes < 2:
+        return "The model starts when two classes have labels."
+    if rest is None or fall is None:
+        return "The model is learning."
+    if n_labels < EARLY:
+        return f"Continue: with fewer than {EARLY} labels it is too early to say."
+    ahead, total = fall_ahead(rest, fall, n_open)
+    if is_enough(n_labels, rest, total):
+        return f"You can stop: the next {ahead} labels would hardly lower the error."
+    points = f"{100 * total:.1f} percentage points"
+    return f"Continue: the next {ahead} labels may lower the error by up to {points}."

@@ -1,4 +1,4 @@
-"""Query strategies: which rows of a pool to label next."""
+"""Query strategies: which rows of a pool to label next, alone or as a batch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,160 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from bayespoint.active.batch import choose_lazily, kinds, one_of_each
-from bayespoint.active.classifiers import drawn_outputs, probabilities, unwrap, votes
-from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
+from bayespoint.active.scores import (
+    bald,
+    drawn_outputs,
+    entropy,
+    one_minus_margin,
+    probabilities,
+    seed_from,
+    unwrap,
+    votes,
+)
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.validation import is_number, new_points
+
+SLACK = 0.03  # noise added to any answer, so that few samples do not explain everything
+SHORT = 20  # candidates considered at first, for each point to choose
+SAME = 1e-9  # relative difference below which two gains are equal up to rounding
+
+
+class Committee:
+    r"""Classifiers drawn from the posterior, and the variance of their answers given some labels.
+
+    Let :math:`A_j` be the centred answers of the classifiers on row j, one line for each class,
+    divided by the square root of their number. Then :math:`A_i A_j^T` is the posterior covariance
+    of two answers. Given the label of row i, which is its answer plus noise of covariance N, the
+    covariance is
+
+    .. math:: A_j \left( I - A_i^T (A_i A_i^T + N)^{-1} A_i \right) A_k^T
+
+    This has the same form, with new vectors: with the singular value decomposition
+    :math:`N^{-1/2} A_i = U S V^T` the bracket is the square of
+    :math:`I - V (1 - (1 + S^2)^{-1/2}) V^T` (the square root form of the Kalman filter). So the
+    greedy choice takes one pass over the vectors for each row.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (n_classifiers, n_points, n_classes)
+        Probabilities p(y | x, w), or votes, 0 or 1. The variance of a label given w is p (1 - p).
+    """
+
+    def __init__(self, answers: NDArray) -> None:
+        # Of two classes, one determines the other.
+        answers = answers[..., 1:] if answers.shape[2] == 2 else answers
+        centred = (answers - answers.mean(axis=0)) / np.sqrt(len(answers))
+        self._vectors = np.ascontiguousarray(np.moveaxis(centred, 0, 2))
+        variance = np.square(self._vectors).sum(axis=2)
+        self._noise = (answers * (1.0 - answers)).mean(axis=0) + SLACK * variance
+        self._variance = variance.sum(axis=1)
+
+    def tell(self, point: int) -> None:
+        """Condition on the label of a row."""
+        noise = self._noise[point]
+        # An answer without noise is the same for all classifiers, and has no information.
+        is_open = noise > TINY
+        precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=is_open)
+        seen = np.sqrt(precision)[:, None] * self._vectors[point]
+        _, s, V = np.linalg.svd(seen, full_matrices=False)
+        flat = self._vectors.reshape(-1, V.shape[1])
+        flat -= (flat @ V.T * (1 - 1 / np.sqrt(1 + s**2))) @ V
+
+    def left(self) -> NDArray[np.float64]:
+        """Remaining share of the variance of each row's answer."""
+        variance = np.einsum("jyn,jyn->j", self._vectors, self._vectors)
+        return np.divide(
+            variance, self._variance, out=np.ones_like(variance), where=self._variance > 0
+        )
+
+
+def choose(
+    worth: NDArray, n: int, committee: Committee | None, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], float]:
+    """The n rows of a greedy choice by gain, and the last gain.
+
+    The gain of a row is its worth times the remaining share of the variance of its answer, given
+    the rows chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
+    """
+    chosen: list[int] = []
+    gain = worth.copy()
+    while True:
+        best = gain.max()
+        i = int(rng.choice(np.flatnonzero(gain >= (1 - SAME) * best)))
+        chosen.append(i)
+        if len(chosen) == n:
+            return np.array(chosen, dtype=np.intp), best
+        if committee is not None:
+            committee.tell(i)
+            gain = worth * committee.left()
+        gain[chosen] = -1
+
+
+def choose_lazily(
+    worth: NDArray,
+    candidates: NDArray[np.intp],
+    n: int,
+    answers_on: Callable[[NDArray[np.intp]], NDArray] | None,
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """The choice of :func:`choose`, without computing answers on rows that cannot be chosen.
+
+    A gain is never larger than the worth. So if the n-th gain among the rows of largest worth is
+    not below the worth of any other row, the choice is final. Otherwise more rows are added.
+
+    Parameters
+    ----------
+    worth : ndarray of shape (n_points,)
+        Worth of each single row of the pool, not negative.
+    candidates : ndarray of int
+        Rows that may be chosen.
+    n : int
+        Number of rows to choose.
+    answers_on : callable or None
+        Returns the answers of the same classifiers on given rows, as :class:`Committee` takes
+        them. None treats rows as independent.
+    rng : Generator
+        Random generator that breaks ties.
+    """
+    order = rng.permutation(candidates)
+    order = order[np.argsort(-worth[order], kind="stable")]
+    answers: list[NDArray] = []
+    done, end = 0, SHORT * n
+    while True:
+        committee = None
+        if answers_on is not None:
+            answers.append(answers_on(order[done:end]))
+            committee = Committee(np.concatenate(answers, axis=1))
+        chosen, last_gain = choose(worth[order[:end]], n, committee, rng)
+        if end >= len(order) or last_gain >= worth[order[end]]:
+            return order[chosen]
+        done, end = end, 4 * end
+
+
+def kinds(points: Any) -> NDArray[np.intp]:
+    """An integer for each row, the same for equal rows; dense or sparse rows."""
+    if issparse(points):
+        points = points.copy()
+        points.sum_duplicates()  # and sorts
+        points.eliminate_zeros()
+        ends = points.indptr[1:-1]
+        parts = np.split(points.indices, ends), np.split(points.data, ends)
+        keys = [(i.tobytes(), x.tobytes()) for i, x in zip(*parts, strict=True)]
+    else:
+        dense = np.ascontiguousarray(points + 0.0)  # turns -0.0 into 0.0, whose bytes differ
+        keys = [row.tobytes() for row in dense]
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
+
+
+def one_of_each(
+    candidates: NDArray[np.intp], kind: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """One candidate of each kind, drawn at random."""
+    shuffled = rng.permutation(candidates)
+    return shuffled[np.unique(kind[shuffled], return_index=True)[1]]
+
 
 Strategy = str | Callable[[Any, Any], NDArray]
 
@@ -28,7 +177,7 @@ class Rule(NamedTuple):
         of each single row, not negative.
     answers : callable
         Takes a classifier and outputs of classifiers drawn from its posterior, and returns their
-        answers as :class:`~bayespoint.active.batch.Committee` takes them.
+        answers as :class:`~bayespoint.active.strategies.Committee` takes them.
     together : bool
         Whether similar rows in a batch count less.
     """

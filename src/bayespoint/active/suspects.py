@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from bayespoint.active.classifiers import unwrap
+from bayespoint.active.scores import unwrap
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import unstable

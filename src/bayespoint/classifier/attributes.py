@@ -128,9 +128,8 @@ def facts_of(
     if left_out is not None:
         learned = n_learned(model, problem, learns_temperature and model.coding.temperature != 1)
         facts |= scores(left_out, problem, learned if choice is None else choice.n_learned)
-    n_groups = 0 if problem.groups is None else int(problem.groups.max()) + 1
-    if 0 < n_groups < len(problem.codes):  # not copies of single rows
-        facts["n_groups"] = n_groups
+    if problem.groups is not None:
+        facts["n_groups"] = int(problem.groups.max()) + 1
     facts |= out_of_bag(model, problem)
     relevance = relevance_of(model, problem.points)
     if relevance is not None:

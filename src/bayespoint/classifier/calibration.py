@@ -21,7 +21,7 @@ CAUTION = 50.0
 MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # Forecasts of training points share most of the points that they were learned from. So the mean of
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
-# the tables that defaults are tuned on.
+# the tables that defaults are tuned on. The share of errors does, too (benchmarks/intervals.py).
 DEPENDENCE = 1.3
 HIGH = 0.975  # quantile at which 95 % intervals end
 MOST_SCORES = 2000  # points of which a model keeps left-out probabilities
@@ -203,7 +203,8 @@ def expected_scores(
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``. The mean of few
+        ``"error"``, with the exact (Clopper-Pearson) interval of as many independent rows as vary
+        as much, and ``"log_loss"``. The mean of few
         losses is skewed: its interval begins where Student's does, and ends where that of its
         logarithm does. Few surprising rows decide on a log-loss, and there may be none among the
         training rows. So its variance is the larger of what was seen and what the forecasts
@@ -218,7 +219,7 @@ def expected_scores(
     >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
     >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
     >>> print(scores["error"], "|", scores["log_loss"])
-    0.2 (0.127 to 0.292) | 0.5 (0.357 to 0.666)
+    0.2 (0.106 to 0.326) | 0.5 (0.357 to 0.666)
     """
     copies = beside(probabilities, np.ones(len(codes))) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0
@@ -283,8 +284,9 @@ def expected_scores_of_parts(
     variance = max(seen_square - seen**2, square - mean**2, 0.0)
     (units, of_errors), (_, of_losses) = groups or [(n, 1.0)] * 2
     quantile = quantile_of(units)
-    known = n / of_errors * (ndtri(HIGH) / quantile) ** 2 if groups else n
-    half = quantile * DEPENDENCE * np.sqrt(variance * of_losses / n)
+    widths = quantile * DEPENDENCE
+    known = n / of_errors * (ndtri(HIGH) / widths) ** 2  # independent points that say as much
+    half = widths * np.sqrt(variance * of_losses / n)
     return {
         "error": error_estimate(known, wrong),
         "log_loss": loss_estimate(seen, float(half), n_learned / units),

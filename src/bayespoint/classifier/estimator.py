@@ -40,7 +40,7 @@ from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
 from bayespoint.tools import callbacks
 from bayespoint.tools.arrays import like
-from bayespoint.tools.monitor import current_monitor, watch
+from bayespoint.tools.monitor import current_monitor, monitor_for, watch
 from bayespoint.tools.validation import new_points
 
 P = ParamSpec("P")
@@ -297,7 +297,7 @@ class BayesPointClassifier(
         """
         began = time.perf_counter()
         with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
-            parameters, monitor = Parameters.of(self), callbacks.monitor_for(self)
+            parameters, monitor = Parameters.of(self), monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
             data = X, y, sample_weight, groups
@@ -368,6 +368,7 @@ class BayesPointClassifier(
         """Show what a fit has learned, and warn."""
         run = replace(model.run, seconds=time.perf_counter() - began)
         self.model_ = replace(model, run=run)
+        self.model_.quick  # noqa: B018 - computed now, not with the first prediction
         warn_of(model)
 
     def __getattr__(self, name: str) -> Any:

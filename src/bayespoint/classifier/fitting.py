@@ -30,7 +30,7 @@ from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
-from bayespoint.spaces import StackedSpace
+from bayespoint.spaces import BasisSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
@@ -65,10 +65,6 @@ def pose(
     problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
     if was_sparse and not issparse(points):
         problem = replace(problem, was_sparse=True)
-    if groups is None and parameters.class_weight is not None and parameters.chooses(engine):
-        # Leave-one-out takes one copy out. Of a row that counts for several, the others would tell
-        # its label, and rough kernels would look right: so each row is a group of its copies.
-        groups = np.arange(len(labels))
     problem = with_engine(parameters, problem, engine).grouped(groups)
     if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
@@ -251,6 +247,7 @@ def solve(
         problem.device,
         trainer,
         problem.groups,
+        problem.unit,
     )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
@@ -328,6 +325,9 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         known = [left_out_probabilities(part, problem.codes) for part in parts]
         left_out = np.einsum("k,knc->nc", share, known)
         left_out = parts[0].coding.right_answers(left_out, problem.codes)
+    for part in parts:
+        if isinstance(part.space, BasisSpace):
+            part.space.forget_factor()
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],

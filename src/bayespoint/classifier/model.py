@@ -16,12 +16,13 @@ from bayespoint.codings import Coding
 from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import Posterior
+from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.posteriors.values import by_values
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import product
+from bayespoint.tools.arrays import is_tensor, product
 
-CHUNK = 8192  # points transformed at a time
+CHUNK, FEW = 8192, 256  # points transformed at a time, and by several spaces in turn
 
 Seed = int | np.random.RandomState | None
 
@@ -73,7 +74,7 @@ class Model:
     array([0, 0])
     """
 
-    not_stored: ClassVar = ("stream", "training")
+    not_stored: ClassVar = ("stream", "training", "quick")
 
     space: Any
     posterior: Posterior
@@ -118,6 +119,19 @@ class Model:
         if self.scaling is None:
             return coef, intercept
         return self.scaling.weights(coef, intercept)
+
+    @cached_property
+    def quick(self) -> tuple[list[Any], Posterior] | None:
+        """Spaces of a mixture's machines, and their mixture, in the form that predicts quickest."""
+        posterior: Any = self.posterior
+        if not isinstance(posterior, MixturePosterior):
+            return None
+        pairs = [
+            by_values(*pair) for pair in zip(self.space.spaces, posterior.members, strict=True)
+        ]
+        spaces, members = zip(*pairs, strict=True)
+        mixed = MixturePosterior(posterior.weights, members, posterior.codings, posterior.sizes)
+        return list(spaces), mixed
 
     def fact(self, name: str) -> Any:
         """What the fit has found, computed if it is not there yet; None if it is not known."""
@@ -217,7 +231,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             Shares. With more than two classes rows need not sum to 1.
         """
-        votes = self._apply(X, self.posterior.votes)
+        votes = self._told(X, lambda posterior, Z: posterior.votes(Z))
         return self.coding.vote_shares((1 + votes) / 2)
 
     def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -233,7 +247,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1. Unless the posterior consists of samples, outputs are taken as Gaussian.
         """
-        return self._apply(X, lambda Z: self.posterior.class_shares(Z, self.coding))
+        return self._told(X, lambda posterior, Z: posterior.class_shares(Z, self.coding))
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
@@ -248,7 +262,7 @@ class Model:
         mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For the single task of two classes, or for each class.
         """
-        both = self._apply(X, lambda Z: np.stack(self.posterior.latent(Z), axis=1))
+        both = self._told(X, lambda posterior, Z: np.stack(posterior.latent(Z), axis=1))
         both = both[:, :, 0] if self.coding.n_tasks == 1 else both
         return both[:, 0], both[:, 1]
 
@@ -347,19 +361,40 @@ class Model:
 
     def transform(self, points: Any) -> Any:
         """Coordinates of rows."""
+        return self.space.transform(self._scaled(points))
+
+    def _scaled(self, points: Any) -> Any:
+        """Features as the space takes them."""
         points = points if self.columns is None else points[:, self.columns]
         if self.scaling is not None:
             points = self.scaling.transform(points.toarray() if issparse(points) else points)
-        return self.space.transform(points)
+        return points
+
+    def _told(self, X: Any, function: Callable[[Any, Any], NDArray]) -> NDArray:
+        """Apply a function of a posterior and of coordinates to rows, part by part."""
+
+        def of_points(points: Any) -> NDArray:
+            if self.quick is None or is_tensor(points):
+                return function(self.posterior, self.transform(points))
+            spaces, posterior = self.quick
+            some = [self._scaled(points[own]) for own in small_parts(len(points))]
+            told = [function(posterior, (one.transform(rows) for one in spaces)) for rows in some]
+            return np.concatenate(told)
+
+        return self._by_parts(X, of_points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of coordinates to rows, part by part."""
+        return self._by_parts(X, lambda points: function(self.transform(points)))
+
+    def _by_parts(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
+        """Apply a function to rows, part by part."""
         parts: Iterable[Any] = chunks(X) if hasattr(X, "shape") else X
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
                 try:
-                    found.append(function(self.transform(points)))
+                    found.append(function(points))
                 except RuntimeError:
                     with memory_errors_in_words(getattr(points, "device", None)):
                         raise
@@ -375,7 +410,7 @@ class Model:
 
     def _decisions(self, X: ArrayLike) -> NDArray:
         """Decisions of all tasks, (n, n_tasks)."""
-        return self._apply(X, lambda Z: self.posterior.decision(Z, self.decision))
+        return self._told(X, lambda posterior, Z: posterior.decision(Z, self.decision))
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
@@ -393,6 +428,11 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
+
+
+def small_parts(n: int) -> list[slice]:
+    """Rows at a time whose kernel values stay in the processor's cache."""
+    return [slice(begin, begin + FEW) for begin in range(0, n, FEW)]
 
 
 def chunks(X: Any) -> list[Any]:

@@ -30,10 +30,9 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.blocks.rounds import checksum
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, Design, LeftOut
 from bayespoint.rows import Blocks, from_arrays
-from bayespoint.rows.arrays import ArrayBlocks
+from bayespoint.rows.arrays import ArrayBlocks, scaled_rows, stored_points
 from bayespoint.rows.checkpoint import current_checkpoint
-from bayespoint.rows.executor import current_executor
-from bayespoint.rows.points import scaled_rows, stored_points
+from bayespoint.rows.executor import current_executor, fingerprint
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import check_range
@@ -93,10 +92,10 @@ def pose(
     check_blocks(parameters, X)
     monitor = current_monitor(parameters.verbose)
     monitor.tell(f"reading {len(X)} block{'s' * (len(X) != 1)}")
-    prints = None if X.in_order_only else [X.fingerprint(k) for k in range(len(X))]
+    prints = None if X.in_order_only else [fingerprint(X, k) for k in range(len(X))]
     each, whole = survey(X, current_executor(parameters.n_jobs), prints)
     if prints is None:
-        prints = [X.fingerprint(k) for k in range(len(X))]
+        prints = [fingerprint(X, k) for k in range(len(X))]
     engine = block_engine(parameters, whole, X.n_features)
     classifier.n_features_in_ = X.n_features
     vars(classifier).pop("feature_names_in_", None)
@@ -120,13 +119,15 @@ def fit(
     if parameters.temperature != "auto":
         temperature = float(parameters.temperature)
     elif parameters.decision != "vote":
-        temperature = temperature_of(left_out, design.coding, rows.thinning.step)
-        n_learned = trusted(rows.thinning.step * sum(float(one.weight.sum()) for one in left_out))
+        known = [(one.weight.sum(), one.weight @ design.unit[one.codes]) for one in left_out]
+        total, squares = np.sum(known, axis=0)
+        n_units = float(rows.thinning.step * total**2 / squares)  # as those of a Problem
+        temperature = temperature_of(left_out, design.coding, n_units)
+        n_learned = trusted(n_units)
     coding = design.coding.at(temperature)
     scores = expected(left_out, coding, n_learned)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
-        known = [one.log_probability for one in left_out]
-        posterior.left_out_log_probability = np.concatenate(known)
+        posterior.left_out_log_probability = np.concatenate([one[0] for one in left_out])
     model = Model(
         design.space,
         posterior,
@@ -307,11 +308,8 @@ def largest_coordinate(design: Design, whole: Survey) -> float:
     return bound
 
 
-def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
-    """The temperature of the best left-out predictions, from as many rows as in memory.
-
-    Only every ``thinned``-th row is given.
-    """
+def temperature_of(left_out: Sequence[LeftOut], coding: Coding, n_units: float) -> float:
+    """The temperature of the best left-out predictions, from as many rows as in memory."""
     n = sum(len(one.codes) for one in left_out)
     step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
     for one in left_out:  # every step-th row of all, whatever the blocks
@@ -320,8 +318,7 @@ def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1
         before += len(one.codes)
     log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
     log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
-    copies = thinned * float(sum(one.weight.sum() for one in left_out))
-    return best_temperature(log_odds, codes, weight, copies)
+    return best_temperature(log_odds, codes, weight, n_units)
 
 
 def expected(

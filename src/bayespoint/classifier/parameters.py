@@ -29,7 +29,7 @@ from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
 from bayespoint.kernels import NAMES as KERNELS
 from bayespoint.kernels import Kernel, make_kernel
-from bayespoint.kernels.points import NAMED, check_gamma
+from bayespoint.kernels.radial import NAMED, check_gamma
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")

@@ -41,6 +41,8 @@ class Problem:
         Index of the class of each row.
     weight : ndarray of shape (n_samples,) or None
         Weights of the rows; None if all are equal.
+    unit : ndarray of shape (n_samples,) or None
+        The weight of one copy of each row, that of its class; None if it is 1.
     columns : ndarray of int or None
         Columns of a kernel matrix that belong to these rows; None: all.
     given : ndarray of bool, shape (n_given,)
@@ -74,6 +76,7 @@ class Problem:
     table: Columns | None = None
     was_sparse: bool = False
     groups: NDArray[np.intp] | None = None
+    unit: NDArray[np.float64] | None = None
 
     @classmethod
     def pose(
@@ -93,7 +96,7 @@ class Problem:
         seen, codes = few_integers(labels)
         if seen is None:
             check_classification_targets(labels)
-        weight = weights(labels, sample_weight, class_weight, classes)
+        weight, unit = weights(labels, sample_weight, class_weight, classes)
         columns = None
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
         if weight is not None and not given.all():
@@ -101,6 +104,7 @@ class Problem:
                 check_square(points)
             kept = np.flatnonzero(given)
             points, labels, weight = points[kept], labels[kept], weight[kept]
+            unit = None if unit is None else unit[kept]
             if precomputed:
                 columns, points = kept, points[:, kept]
             seen = None
@@ -112,7 +116,7 @@ class Problem:
                     "A classifier needs samples of at least two classes. Got one class, "
                     f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
                 )
-            return cls(points, seen, codes, weight, columns, given)
+            return cls(points, seen, codes, weight, columns, given, unit=unit)
         unknown = np.setdiff1d(seen, classes)
         if len(unknown):
             raise ValueError(
@@ -120,7 +124,7 @@ class Problem:
                 f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
             )
         codes = np.searchsorted(classes, seen)[codes]
-        return cls(points, classes, codes, weight, columns, given)
+        return cls(points, classes, codes, weight, columns, given, unit=unit)
 
     @cached_property
     def coding(self) -> Coding:
@@ -182,11 +186,13 @@ class Problem:
 
     @property
     def n_units(self) -> float | None:
-        """Groups of equal weight that say as much as all groups; None without groups."""
-        if self.groups is None:
+        """Groups, or copies, of equal weight that say as much; None if all copies have weight 1."""
+        if self.groups is not None:
+            size = np.bincount(self.groups, self.weight)
+            return float(size.sum() ** 2 / np.square(size).sum())
+        if self.weight is None or self.unit is None:
             return None
-        size = np.bincount(self.groups, self.weight)
-        return float(size.sum() ** 2 / np.square(size).sum())
+        return float(self.weight.sum() ** 2 / (self.weight @ self.unit))
 
 
 def group_codes(groups: Any, n_samples: int) -> NDArray[np.intp]:
@@ -241,13 +247,13 @@ def weights(
     sample_weight: ArrayLike | None,
     class_weight: dict | str | None,
     classes: NDArray | None = None,
-) -> NDArray[np.float64] | None:
-    """Sample weights times class weights; None if neither are given.
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Sample weights times class weights, and class weights; None if they are not given.
 
     ``classes`` are all classes, if the labels may lack some.
     """
     if sample_weight is None and class_weight is None:
-        return None
+        return None, None
     if np.asarray(sample_weight).dtype.kind == "c":
         raise ValueError("Sample weights must be real numbers. Got complex ones.")
     of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -259,7 +265,7 @@ def weights(
     of_class = compute_sample_weight(class_weight, every)[: len(labels)]
     check_weights("Class weights", of_class)
     check_weights("Sample weights times class weights", of_sample * of_class)
-    return of_sample * of_class
+    return of_sample * of_class, None if class_weight is None else of_class
 
 
 def check_weights(name: str, weight: NDArray[np.float64]) -> None:

@@ -26,8 +26,6 @@ COMMANDS = {
     "query": "Choose the rows of a table whose labels would teach the model most.",
     "suspects": "Find labels of a table that are probably wrong.",
     "label": "Label rows on a page in the browser; a model learns meanwhile and chooses the next.",
-    "diagnose": "Show how the training of a model converged, and what to do if it did not.",
-    "sample-weights": "Draw weight vectors from the posterior of a model.",
     "info": "Describe a model file; without one, show versions and the computer.",
 }
 EXIT_CODES = (

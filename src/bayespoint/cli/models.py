@@ -25,6 +25,7 @@ from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare
 from bayespoint.storage import describe, load, save
+from bayespoint.tools.json_values import plain
 from bayespoint.tools.pipelines import split_pipeline
 
 KEY = "table"  # of the metadata
@@ -159,8 +160,8 @@ def write_model(
     about = {
         "target": summary["target"],
         "kinds": dict(kinds),
-        "summary": printing.plain(summary),
-        "columns": printing.plain(columns or {}),
+        "summary": plain(summary),
+        "columns": plain(columns or {}),
     }
     save(pipeline, path, metadata={KEY: about})
 

@@ -72,7 +72,6 @@ Names = list[str] | None
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help=FILE)]
 Target = Annotated[str, option("COL", "Column with the classes.")]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ModelFile = Annotated[Path, option("FILE", "Model file.", "--model")]
 Engine = Annotated[str, option("NAME", f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
@@ -90,7 +89,6 @@ Jobs = Annotated[
 Device = Annotated[str | None, option("NAME", DEVICE, callback=check_device)]
 Out = Annotated[Path, option("FILE", f"File to write: {TABLES}")]
 OptionalOut = Annotated[Path | None, option("FILE", f"File to write: {TABLES}")]
-ArrayOut = Annotated[Path, option("FILE", f"File to write: .npy, {TABLES}")]
 ForSpreadsheet = Annotated[bool, typer.Option("--for-spreadsheet", help=FORMULAS)]
 Encoding = Annotated[str, option("NAME", "Encoding of CSV files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -142,10 +140,3 @@ class RequiredOutput(Output):
     """A table to be written."""
 
     out: Out = field()  # without the default of an optional one
-
-
-@dataclass(frozen=True)
-class ArrayOutput(RequiredOutput):
-    """A table of numbers only, which may be an array."""
-
-    out: ArrayOut = field()

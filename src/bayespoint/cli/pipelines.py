@@ -21,8 +21,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.cli import options
 from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES, KERNELS_WITH
 from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
-from bayespoint.cli.tables.columns import CATEGORY, IMAGE
-from bayespoint.cli.tables.pictures import pixel_names
+from bayespoint.cli.tables.columns import CATEGORY, IMAGE, pixel_names
 from bayespoint.engines import get_engine
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling

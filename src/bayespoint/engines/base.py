@@ -40,6 +40,8 @@ class Request:
         Told about progress; may end the run.
     sample_weight : ndarray of shape (n_points,) or None
         Positive weights. An engine that cannot use them raises an error that says so.
+    unit : ndarray of shape (n_points,) or None
+        The weight of one copy of each point, that of its class; None if it is 1.
     start : Posterior or None
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
@@ -70,6 +72,11 @@ class Request:
     device: Any = None
     trainer: Any = None
     groups: NDArray[np.intp] | None = None
+    unit: NDArray[np.float64] | None = None
+
+    def left_out(self, n_points: int) -> NDArray[np.float64]:
+        """The weight that leave-one-out takes out: one copy of a point, or what there is of it."""
+        return np.minimum(self.weights(n_points), 1.0 if self.unit is None else self.unit)
 
     def weights(self, n_points: int) -> NDArray[np.float64]:
         """The weights of all points, 1 where none are given."""

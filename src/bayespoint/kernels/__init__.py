@@ -16,15 +16,13 @@ from copy import copy
 from functools import cache, partial
 from typing import Any
 
-from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.axes import AdditiveKernel, ExponentialKernel, Ranks
+from bayespoint.kernels.base import Kernel, Points, in_plain_units
 from bayespoint.kernels.custom import FunctionKernel, PrecomputedKernel
-from bayespoint.kernels.exponential import ExponentialKernel
 from bayespoint.kernels.matern import MaternKernel
-from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.kernels.polynomial import PolynomialKernel
 from bayespoint.kernels.radial import RadialKernel
-from bayespoint.kernels.ranks import Ranks
-from bayespoint.kernels.sums import AdditiveKernel, ConstantKernel, SumKernel
+from bayespoint.kernels.sums import ConstantKernel, SumKernel
 
 __all__ = [
     "KERNELS", "NAMES", "STORED", "AdditiveKernel", "ConstantKernel", "ExponentialKernel",

@@ -1,25 +1,199 @@
-"""The interface of a kernel."""
+"""The interface of a kernel, and the points that it prepares."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points, in_plain_units
-from bayespoint.tools.arrays import Array
+from bayespoint.exceptions import KernelError
+from bayespoint.tools.arrays import (
+    Array,
+    beside,
+    cast,
+    chunks,
+    float64,
+    largest,
+    namespace,
+    squares,
+)
+from bayespoint.tools.attributes import finite, need, number, shaped
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import EXTENDING, unstable
 from bayespoint.tools.validation import check_flag
 
+if TYPE_CHECKING:
+    from bayespoint.kernels.linear import LinearForm
+
+HUGE = 2.0**1023  # lengths stay below the largest power of two
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points prepared by a kernel: arrays, or tensors on a device.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, width)
+        Scaled feature vectors, raw inputs or kernel rows, from which blocks are computed.
+    norm : ndarray of shape (n,)
+        ``|phi(x)| = sqrt(k(x, x))`` after scaling, at most 1.
+    log_unit : float
+        Logarithm to base 2 of the unit of k: plain values of k are 2**log_unit times larger.
+    index : ndarray of shape (n,)
+        Positions among the points prepared together (columns of a precomputed kernel).
+    side : ndarray of shape (n,) or None
+        One more number per point, if the kernel needs it.
+    parts : tuple of Points
+        The same points as prepared by each term of a sum of kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> points = PolynomialKernel(degree=2).prepare(np.array([[0.0, 4.0], [3.0, 4.0]]))
+    >>> len(points), int(points.log_unit)  # the longest, 5, is below 8: k is in units of 8^4
+    (2, 12)
+    """
+
+    rows: Array
+    norm: Array
+    log_unit: float
+    index: Array
+    side: Array | None = None
+    parts: tuple[Points, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def size(self) -> int:
+        """Number of values from which blocks are computed."""
+        return self.rows.size + sum(part.size for part in self.parts)
+
+    def take(self, which: Any) -> Points:
+        """The chosen points (an index array or a slice)."""
+        return self.apply(lambda array: array[which])
+
+    def apply(self, function: Callable[[Array], Array]) -> Points:
+        """The same with a function applied to each array."""
+        return replace(
+            self,
+            rows=function(self.rows),
+            norm=function(self.norm),
+            index=function(self.index),
+            side=None if self.side is None else function(self.side),
+            parts=tuple(part.apply(function) for part in self.parts),
+        )
+
+    def check_state(self) -> None:
+        """Raise an error unless norms, positions and side have one entry for each row."""
+        n = finite(self.rows, "nw")["n"]
+        finite(self.norm, "n", n=n)
+        shaped(self.index, "iu", "n", n=n)
+        need((self.index >= 0).all(), "a position is negative")
+        number(self.log_unit, -1e5, 1e5)
+        if self.side is not None:
+            finite(self.side, "n", n=n)
+        for part in self.parts:
+            need(isinstance(part, Points) and len(part) == n, "a term has different points")
+
+
+def positions(rows: Array) -> Array:
+    """The numbers of the rows."""
+    return namespace(rows).arange(len(rows), device=rows.device)
+
+
+def in_plain_units(values: Array, left_unit: float, right_unit: float) -> Array:
+    """Convert kernel values to plain units; raise an error if they overflow.
+
+    Parameters
+    ----------
+    values : ndarray
+        Values in the units of the points.
+    left_unit, right_unit : float
+        ``log_unit`` of the points on either side.
+
+    Returns
+    -------
+    ndarray
+        Plain values, of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import in_plain_units
+    >>> in_plain_units(np.array([0.5, 1.0]), 3.0, 1.0)
+    array([2., 4.])
+    """
+    log_unit = (left_unit + right_unit) / 2
+    plain = values
+    if log_unit:
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = values * cast(beside(values, np.exp2(log_unit)), values.dtype)
+    if not namespace(plain).isfinite(plain).all():
+        raise KernelError(
+            f"Kernel values of about 1e{log_unit * np.log10(2):.0f} overflow {values.dtype}. "
+            "Use normalize=True, scale the features, or lower the degree."
+        )
+    return plain
+
+
+def lengths(z: Array) -> Array:
+    """Euclidean lengths of the rows in float64, without intermediate overflow."""
+    peak = largest(z) or 1.0
+    if not peak * z.shape[1] ** 0.5 < HUGE:
+        raise KernelError(
+            f"Features times sqrt(gamma) are as large as {peak:.2g} and overflow. Scale the "
+            "features or lower gamma."
+        )
+    xp = namespace(z)
+    length = xp.empty(len(z), dtype=xp.float64, device=z.device)
+    for part in chunks(z):
+        rows = float64(z[part]) / peak
+        length[part] = xp.sqrt(squares(rows))
+    length *= peak
+    length[length < TINY] = 0.0  # 1 / length would overflow
+    return length
+
+
+def inverse(length: Array) -> Array:
+    """1 / length, and 0 where it is 0."""
+    xp = namespace(length)
+    return xp.where(length > 0, 1.0 / xp.where(length > 0, length, 1.0), 0.0)
+
+
+def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Norms sqrt(k(x, x)) of at most 1, and the unit of k as a logarithm to base 2."""
+    if square.min(initial=0.0) < 0:
+        i = int(square.argmin())
+        raise KernelError(
+            f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: the kernel is not "
+            "positive semi-definite."
+        )
+    plain = np.sqrt(square)
+    longest = power_of_two(plain.max(initial=0.0))
+    return plain / longest, 2 * float(np.log2(longest))
+
+
+def power_of_two(size: float) -> float:
+    """The smallest power of two not below ``size`` (1 for 0): scaling by it causes no rounding."""
+    if size == 0:
+        return 1.0
+    mantissa, exponent = math.frexp(size)  # size = mantissa 2**exponent, 1/2 <= mantissa < 1
+    return math.ldexp(1.0, exponent - (mantissa == 0.5))
+
 
 @unstable(EXTENDING)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Kernel(BaseEstimator, ABC):
     r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 
@@ -28,8 +202,8 @@ class Kernel(BaseEstimator, ABC):
     can be added, and multiplied by positive numbers.
 
     Subclasses prepare points and compute blocks of values between prepared points. Calling a kernel
-    on two arrays of points returns plain values. A subclass with further parameters passes
-    ``normalize`` to this constructor.
+    on two arrays of points returns plain values. A subclass with further parameters is a dataclass
+    as this one, or passes ``normalize`` to this constructor.
 
     Formulas of the package are written for NumPy arrays and torch tensors alike
     (``namespace`` of ``bayespoint.tools.arrays``), so that kernels work on a GPU as they are.
@@ -71,8 +245,7 @@ class Kernel(BaseEstimator, ABC):
     works_on_devices: ClassVar[bool] = False
     sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
 
-    def __init__(self, *, normalize: bool = False) -> None:
-        self.normalize = normalize
+    normalize: bool = False
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
@@ -97,10 +270,6 @@ class Kernel(BaseEstimator, ABC):
         """
         self.check()
         return copy(self)
-
-    def linear_change(self, name: str) -> LinearForm:
-        """Derivatives of the coefficients in the logarithm of a positive parameter."""
-        return LinearForm(0.0, 0.0)
 
     @abstractmethod
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
@@ -131,9 +300,9 @@ class Kernel(BaseEstimator, ABC):
 
     def feature_derivative(self, points: Points, name: str) -> NDArray:
         """D rows / d log ``name`` of a linear kernel's points, in their unit."""
-        form = self.linear_form
-        assert form is not None
-        return form.derivative(points.rows, self.linear_change(name), self.normalize)
+        change = self.linear_change(name)  # which linear kernels have
+        assert self.linear_form is not None
+        return self.linear_form.derivative(points.rows, change, self.normalize)
 
     def __call__(self, A: Array, B: Array) -> Array:
         """Values k between the rows of A and the rows of B, in plain units."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.points import Points, norms, positions
+from bayespoint.kernels.base import Kernel, Points, norms, positions
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
@@ -17,6 +17,7 @@ from bayespoint.tools.validation import parameter_error
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FunctionKernel(Kernel):
     """A kernel given by a function of two arrays of points.
 
@@ -37,11 +38,7 @@ class FunctionKernel(Kernel):
            [1.5]])
     """
 
-    def __init__(
-        self, function: Callable[[NDArray, NDArray], NDArray], *, normalize: bool = False
-    ) -> None:
-        super().__init__(normalize=normalize)
-        self.function = function
+    function: Callable[[NDArray, NDArray], NDArray] = field(kw_only=False)
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""

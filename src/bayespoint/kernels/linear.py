@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.points import Points, inverse, lengths, positions, power_of_two
+from bayespoint.kernels.base import Points, inverse, lengths, positions, power_of_two
 from bayespoint.tools.arrays import Array, beside, cast, chunks, largest, namespace
 from bayespoint.tools.numbers import TINY
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
-
-from numpy.typing import ArrayLike
 
 from bayespoint.kernels.radial import DistanceKernel
 from bayespoint.tools.arrays import Array, namespace
 from bayespoint.tools.validation import parameter_error
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MaternKernel(DistanceKernel):
     r"""The Matern kernel of smoothness :math:`\nu`, 3/2 or 5/2, of functions that are less smooth.
 
@@ -48,11 +48,7 @@ class MaternKernel(DistanceKernel):
     array([[1.    , 0.1397]])
     """
 
-    def __init__(
-        self, *, nu: float = 1.5, gamma: ArrayLike | str = 1.0, normalize: bool = False
-    ) -> None:
-        super().__init__(gamma=gamma, normalize=normalize)
-        self.nu = nu
+    nu: float = 1.5
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.base import Kernel, Points
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points, check_gamma, gamma_from_data, known_gamma
+from bayespoint.kernels.radial import check_gamma, gamma_from_data, known_gamma
 from bayespoint.tools.arrays import Array, namespace, to_host
 from bayespoint.tools.attributes import shaped
 from bayespoint.tools.validation import check_number
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PolynomialKernel(Kernel):
     r"""Power :math:`k(x, x') = (\gamma\, x \cdot x' + c_0)^d`; degree 1 is the linear kernel.
 
@@ -49,22 +51,12 @@ class PolynomialKernel(Kernel):
     array([[16.,  9.]])
     """
 
-    columns_: NDArray[np.int64] | None = None
+    degree: int = 1
+    gamma: float | str = 1.0
+    coef0: float = 0.0
+    columns_: NDArray[np.int64] | None = field(default=None, init=False)
     positive_parameters = ("gamma", "coef0")
     works_on_devices = True
-
-    def __init__(
-        self,
-        *,
-        degree: int = 1,
-        gamma: float | str = 1.0,
-        coef0: float = 0.0,
-        normalize: bool = False,
-    ) -> None:
-        super().__init__(normalize=normalize)
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""

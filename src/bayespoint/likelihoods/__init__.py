@@ -9,11 +9,11 @@ from bayespoint.likelihoods.base import (
     LIKELIHOODS,
     JointLikelihood,
     Likelihood,
+    ProbitLikelihood,
     make_likelihood,
 )
 from bayespoint.likelihoods.logistic import LogisticLikelihood
 from bayespoint.likelihoods.ordinal import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
-from bayespoint.likelihoods.probit import ProbitLikelihood
 from bayespoint.likelihoods.softmax import SoftmaxLikelihood
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The interface of a likelihood: of binary tasks, and of several classes together."""
+"""The interface of a likelihood, of binary tasks and of several classes, and the probit one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
+from bayespoint import _core
+from bayespoint.likelihoods.quadrature import NODES, WEIGHTS
+from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import EXTENDING, unstable
 
@@ -180,3 +184,165 @@ def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
             taken = {name: float(parameters[name]) for name in kind.parameters}
             return kind(**taken)
     raise ValueError(f"There is no {link} likelihood for the labels of the coding {coding!r}.")
+
+
+HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
+LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
+
+
+class ProbitLikelihood(Likelihood):
+    r"""The probit likelihood: labels are signs of noisy outputs, flipped at some rate.
+
+    .. math:: p(\text{yes} | f) = \epsilon + (1 - 2 \epsilon) \Phi(f / \beta)
+
+    For :math:`f \sim N(m, s^2)` the score is :math:`t = m / \sqrt{\beta^2 + s^2}`, and the
+    predictive probability :math:`\epsilon + (1 - 2 \epsilon) \Phi(t)` is exact. Without noise
+    (:math:`\beta = 0`) this is the step likelihood: the sign of f decides.
+
+    Parameters
+    ----------
+    noise : float or ndarray of shape (n_tasks,), default=1.0
+        Standard deviation :math:`\beta` of the noise on the output.
+    label_noise : float or ndarray of shape (n_tasks,), default=0.0
+        Probability :math:`\epsilon \le 1/2` that a label is flipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import ProbitLikelihood
+    >>> likelihood = ProbitLikelihood(noise=1.0, label_noise=0.1)
+    >>> score = likelihood.predictive(np.array([2.0]), np.array([3.0]))  # f ~ N(2, 3)
+    >>> score, np.exp(likelihood.log_predictive(score)[0]).round(3)
+    (array([1.]), array([0.773]))
+    """
+
+    link = "probit"
+    parameters = ("noise", "label_noise")
+    code = 0
+
+    def __init__(
+        self, noise: float | NDArray[np.float64] = 1.0, label_noise: float | NDArray = 0.0
+    ) -> None:
+        self.noise = noise
+        self.label_noise = label_noise
+
+    @property
+    def constants(self) -> tuple[float, float, float]:
+        """Its code, beta^2 and the flip rate, as the compiled loops of one task take them."""
+        return float(self.code), float(self.noise) ** 2, float(self.label_noise)
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of p(yes | f) and p(no | f); without noise the sign decides."""
+        largest = np.abs(outputs).max(axis=-1, keepdims=True)
+        smallest = np.maximum(self.noise, HARD * largest)
+        return self.log_predictive(outputs / np.where(smallest > 0, smallest, 1.0))
+
+    def predictive(self, mean: NDArray, variance: NDArray) -> NDArray:
+        """Mean over standard deviation, noise included: m / sqrt(beta^2 + s^2)."""
+        return mean / np.sqrt(np.maximum(variance + np.square(self.noise), TINY))
+
+    def log_predictive(self, score: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of Phi(score) and Phi(-score), with flips."""
+        return self.flipped(log_ndtr(score)), self.flipped(log_ndtr(-score))
+
+    def flipped(self, log_p: NDArray) -> NDArray:
+        """Logarithm of epsilon + (1 - 2 epsilon) p, from log p."""
+        if not np.any(self.label_noise):
+            return log_p
+        with np.errstate(divide="ignore"):  # log 0 is right for a rate of 0 or 1/2
+            flip, honest = np.log(self.label_noise), np.log1p(-2 * np.asarray(self.label_noise))
+        return np.logaddexp(flip, honest + log_p)
+
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The score and Phi of it, with flips, as nodes of an ONNX graph."""
+        score = mean / (variance + np.square(self.noise)).at_least(TINY).sqrt()
+        return score, *(self.onnx_flipped(one) for one in (score.log_ndtr(), (-score).log_ndtr()))
+
+    def onnx_flipped(self, log_p: Any) -> Any:
+        """Logarithm of epsilon + (1 - 2 epsilon) p, as nodes of an ONNX graph."""
+        flip = np.asarray(self.label_noise)
+        return (log_p.exp() * (1 - 2 * flip) + flip).at_least(TINY).log() if flip.any() else log_p
+
+    def tilt(
+        self, mean: NDArray, variance: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        r"""Match the moments of outputs f ~ N(mean, variance) after the label "yes" is seen.
+
+        Returns
+        -------
+        log_p : ndarray
+            Logarithm of the probability of the label.
+        a, b : ndarray
+            Parameters of the site :math:`\exp(a f - b f^2 / 2)`. Its product with the Gaussian has
+            the mean and the variance of the true product.
+        """
+        return _core.ep.match_all(mean, variance, self.constants)
+
+    def noise_derivatives(
+        self, mean: NDArray, variance: NDArray, labels: NDArray | None = None
+    ) -> tuple[NDArray, NDArray]:
+        r"""Derivatives of log p in the logarithms of the noise and of the flip rate.
+
+        With :math:`s^2 = v + \beta^2` and :math:`t = m / s`,
+
+        .. math:: \partial \log p / \partial \log \beta
+            = -(1 - 2 \epsilon) \frac{\varphi(t)}{p} t \frac{\beta^2}{s^2}, \qquad
+            \partial \log p / \partial \log \epsilon = \epsilon \frac{1 - 2 \Phi(t)}{p}.
+        """
+        noise, flip = np.square(self.noise), np.asarray(self.label_noise)
+        t = self.predictive(mean, variance)
+        log_p, _ = self.log_predictive(t)
+        slope = np.exp(np.log1p(-2 * flip) - 0.5 * t**2 - LOG_ROOT_2_PI - log_p)
+        by_noise = -slope * t * noise / np.maximum(variance + noise, TINY)
+        return by_noise, flip * (1 - 2 * np.exp(log_ndtr(t))) * np.exp(-log_p)
+
+    def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+        r"""Mutual information between an output and its label, by quadrature.
+
+        With the entropy :math:`g(u)` of the label at :math:`f = \beta u`, the information is
+        :math:`g(z) - E[g(f / \beta)]`, where :math:`z = m / \sqrt{\beta^2 + s^2}`. The second term
+        is an integral of a bump as narrow as the noise. But g falls to :math:`g(\infty)`, the
+        entropy of a flip, like :math:`e^{-u^2/2}`. Moving this factor into the Gaussian,
+
+        .. math:: E[g(f/\beta) - g(\infty)] =
+            b\,e^{-z^2/2}\,E_t\left[ \tilde g(b z + \sqrt{1 - b^2}\,t) \right],
+            \quad \tilde g(u) = e^{u^2/2} (g(u) - g(\infty)), \quad b = \beta / \sqrt{\beta^2 + s^2}
+
+        leaves the integral of a smooth function, for any noise.
+        """
+        total = np.sqrt(np.maximum(variance + np.square(self.noise), TINY))
+        z = np.clip(mean / total, -100, 100)  # 0 beyond 40; squares would overflow
+        b, spread = self.noise / total, np.sqrt(variance) / total  # spread^2 = 1 - b^2
+        inner = (b * z)[..., None] + spread[..., None] * NODES
+        conditional = b * (self._flat_entropy(inner) @ WEIGHTS)
+        return np.exp(-(z**2) / 2) * np.maximum(self._flat_entropy(z) - conditional, 0)
+
+    def _flat_entropy(self, u: NDArray) -> NDArray[np.float64]:
+        r"""Entropy of a label less that of a flip, times exp(u^2 / 2): grows no faster than \|u\|.
+
+        Let q be the probability of the rarer label. Without flips the entropy is
+        :math:`q (-\log q + (1 - q)/q \cdot -\log(1 - q))`. With flips it is the difference of the
+        entropies of the probabilities :math:`\epsilon + \delta` and :math:`\epsilon`, where
+        :math:`\delta = (1 - 2\epsilon) q`, written so that no logarithms cancel.
+        """
+        flip = float(self.label_noise)
+        log_q, log_rest = log_ndtr(-np.abs(u)), log_ndtr(np.abs(u))
+        q = np.maximum(np.exp(log_q), TINY)
+        if flip == 0:
+            # The last term tends to 1 long before both parts of its ratio underflow.
+            over_q = np.where(q > TINY, (1 - q) / q * -log_rest, 1.0) - log_q
+        else:
+            delta, honest = (1 - 2 * flip) * q, 1 - flip
+            less = (flip + delta) * np.log1p(delta / flip)
+            more = (honest - delta) * np.log1p(-delta / honest)
+            over_q = (1 - 2 * flip) * np.log(honest / flip) - (less + more) / q
+        return np.exp(log_q + u**2 / 2) * over_q
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        for numbers, high in ((self.noise, np.inf), (self.label_noise, 0.5)):
+            if isinstance(numbers, np.ndarray):
+                finite(numbers, "t")
+                need((numbers >= 0).all() and (numbers <= high).all(), "a noise is out of range")
+            else:
+                number(numbers, 0, high)

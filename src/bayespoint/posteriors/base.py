@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
-from bayespoint.likelihoods.probit import HARD
+from bayespoint.likelihoods.base import HARD
 from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.stability import EXTENDING, unstable
 

@@ -11,7 +11,7 @@ from scipy.special import entr, log_ndtr, ndtr
 
 from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.likelihoods.probit import HARD
+from bayespoint.likelihoods.base import HARD
 from bayespoint.posteriors.base import Posterior
 from bayespoint.tools.attributes import finite, number, shaped
 from bayespoint.tools.numbers import TINY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,8 +123,10 @@ class MixturePosterior(Posterior):
         """Whether a member has independent weights."""
         return any(member.is_diagonal for member in self.members)
 
-    def _parts(self, Z: Any) -> list[tuple[Posterior, Any]]:
-        """Each member with the coordinates that belong to it."""
+    def _parts(self, Z: Any) -> Iterable[tuple[Posterior, Any]]:
+        """Each member with the coordinates that belong to it, which may come one by one."""
+        if not hasattr(Z, "shape"):
+            return zip(self.members, Z, strict=True)
         ends = np.cumsum(self.sizes).tolist()
         sizes = zip(self.members, self.sizes, ends, strict=True)
         return [(member, Z[:, end - size : end]) for member, size, end in sizes]

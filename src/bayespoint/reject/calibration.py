@@ -1,6 +1,5 @@
 """Scores and predictions of a classifier on unseen data: held-out rows, cross-validation."""
 
-from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -12,10 +11,9 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedShuffleSplit,
     check_cv,
-    cross_val_predict,
     cross_validate,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -24,6 +22,7 @@ from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
 from bayespoint.tools.meta_estimators import MetaClassifier
+from bayespoint.tools.pipelines import take
 
 # How a threshold was set, as shown to people.
 SOURCES = {
@@ -52,28 +51,6 @@ class WrapsClassifier(MetaClassifier):
         return clone(self.estimator).fit(X, y, **params)
 
 
-@dataclass(eq=False, repr=False)
-class ScoresAndAnswers(WrapsClassifier):
-    """A classifier whose ``predict`` returns scores and predictions, for `cross_val_predict`.
-
-    Predictions are those of ``predict``, which need not be the class of the largest output.
-    """
-
-    estimator: Any
-    _: KW_ONLY
-    score: str
-    classes: list
-
-    def fit(self, X: Any, y: NDArray, **params: Any) -> "ScoresAndAnswers":
-        """Fit the classifier."""
-        self.estimator_ = self._fit_clone(X, y, params)
-        return self
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Scores and predictions."""
-        return scores_and_answers(self.estimator_, X, self.score, self.classes)
-
-
 def takes_groups(estimator: Any) -> bool:
     """Whether groups are to be passed to the fit of an estimator."""
     return get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "groups")
@@ -93,34 +70,57 @@ def calibrate(
     `source` is a key of SOURCES; `params` are for the fit.
     """
     estimator, score = selective.estimator, selective.confidence
-    if source == "holdout":
-        # A label that is not in the training part is an error as any other.
+    if source in ("holdout", "cross-validation"):
+        if source == "holdout":
+            splits = [hold_out(y, selective.calibration_size, selective.random_state, groups)]
+        else:
+            splits = folds(selective.cv, X, y, groups)
+        # A label that is not in a training part is an error as any other.
         classes = np.unique(y).tolist()
-        split = hold_out(y, selective.calibration_size, selective.random_state, groups)
-        fold = ScoresAndAnswers(estimator, score=score, classes=classes)
-        fitted, columns = fit_and_hold_out(fold, X, y, split, params)
-        y = y[split[1]]
-        weight = None if weight is None else np.asarray(weight)[split[1]]
-        groups = None if groups is None else groups[split[1]]
+        found = cross_validate(  # it cuts the parameters of fit as well
+            estimator, X, y, cv=splits, params=params, scoring=no_score, n_jobs=selective.n_jobs,
+            return_estimator=True, error_score="raise",
+        )  # fmt: skip
+        machines, is_matrix = found["estimator"], get_tags(estimator).input_tags.pairwise
+        parts = []
+        for machine, (train, test) in zip(machines, splits, strict=True):
+            rows = take(X, test)[:, train] if is_matrix else take(X, test)
+            parts.append(scores_and_answers(machine, rows, score, classes))
+        fitted = machines[0] if source == "holdout" else selective._fit_clone(X, y, params)
+        columns, tested = np.concatenate(parts), np.concatenate([test for _, test in splits])
+        y = y[tested]
+        weight = None if weight is None else np.asarray(weight)[tested]
+        groups = None if groups is None else groups[tested]
     else:
         fitted = estimator if source == "prefit" else selective._fit_clone(X, y, params)
         classes = np.asarray(fitted.classes_).tolist()
-        if source == "cross-validation":
-            fold = ScoresAndAnswers(estimator, score=score, classes=classes)
-            cv, jobs = check_cv(selective.cv, y, classifier=True), selective.n_jobs
-            if groups is not None:
-                if selective.cv is None or isinstance(selective.cv, Integral):
-                    cv = StratifiedGroupKFold(cv.n_splits)
-                cv = list(cv.split(X, y, groups))
-            columns = cross_val_predict(fold, X, y, cv=cv, n_jobs=jobs, params=params)
-        else:
-            columns = scores_and_answers(fitted, X, score, classes)
+        columns = scores_and_answers(fitted, X, score, classes)
     remedy = "calibrate on data of the classes that the estimator was fitted to"
     wrong = columns[:, 1] != encode(y, classes, "y", remedy)
     if groups is not None and selective.risk is not None:
         some = one_of_each(groups, check_random_state(selective.random_state))
         columns, wrong = columns[some], wrong[some]
     return fitted, RejectionCurve.from_confidence(columns[:, 0], wrong, weight)
+
+
+def no_score(*fitted_and_data: Any) -> float:
+    """What is measured of a fold: nothing, since the threshold is set on all of them together."""
+    return 0.0
+
+
+def folds(cv: Any, X: Any, y: NDArray, groups: NDArray | None) -> list[tuple[NDArray, NDArray]]:
+    """The splits of cross-validation, with no group on both sides."""
+    splitter = check_cv(cv, y, classifier=True)
+    if groups is not None and (cv is None or isinstance(cv, Integral)):
+        splitter = StratifiedGroupKFold(splitter.n_splits)
+    splits = list(splitter.split(X, y, groups))
+    times = np.bincount(np.concatenate([test for _, test in splits]))
+    if times.max() > 1:
+        raise ValueError(
+            "Each point can be tested once, to set a threshold, and the test parts of cv overlap. "
+            "Use a splitter without repetitions, such as StratifiedKFold."
+        )
+    return splits
 
 
 def hold_out(
@@ -143,24 +143,6 @@ def hold_out(
     split = StratifiedShuffleSplit(1, test_size=calibration_size, random_state=random_state)
     train, held = next(split.split(shared, group[shared]))
     return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
-
-
-def fit_and_hold_out(
-    fold: ScoresAndAnswers, X: Any, y: NDArray, split: tuple[NDArray, NDArray], params: dict
-) -> tuple[Any, NDArray[np.float64]]:
-    """The classifier fitted to one part, and its scores and predictions on the other."""
-    columns: list[NDArray] = []
-
-    def keep(fitted: ScoresAndAnswers, X_held: Any, y_held: NDArray) -> float:
-        columns.append(fitted.predict(X_held))
-        return 0.0
-
-    # It also cuts the parameters of fit, and both sides of a precomputed kernel.
-    found = cross_validate(
-        fold, X, y, cv=[split], scoring=keep, params=params, return_estimator=True,
-        error_score="raise",
-    )  # fmt: skip
-    return found["estimator"][0].estimator_, columns[0]
 
 
 def scores_and_answers(estimator: Any, X: Any, score: str, classes: list) -> NDArray[np.float64]:

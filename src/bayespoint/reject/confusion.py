@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.reject.labels import encode
 from bayespoint.reject.selective import SelectiveClassifier
-from bayespoint.tools.extras import axes_or_new
-from bayespoint.tools.plots import BLUE, INK, colours
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from bayespoint.tools.plots import BLUE, INK, Axes, axes_or_new, colours
 
 DARK = 0.6  # share of a true class from which numbers are white
 

@@ -10,10 +10,9 @@ from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_cu
 from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.scores import estimator_outputs, get_score
 from bayespoint.reject.selective import SelectiveClassifier
-from bayespoint.tools.extras import axes_or_new
+from bayespoint.tools.plots import Axes, axes_or_new
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.lines import Line2D
 
@@ -147,7 +146,7 @@ class RejectionCurveDisplay:
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         max_rate: float = 1.0,
@@ -206,7 +205,7 @@ class RejectionCurveDisplay:
         title = f"{name}, {score}" if name else score.capitalize()
         return f"{title} (AURC {100 * self.curve.aurc:.2g} %)"
 
-    def _plot_point(self, ax: "Axes", max_rate: float, log_error: bool) -> "Line2D | None":
+    def _plot_point(self, ax: Axes, max_rate: float, log_error: bool) -> "Line2D | None":
         point = self.operating_point
         if point is None or np.isnan(point.error) or point.rate > max_rate:
             return None
@@ -217,7 +216,7 @@ class RejectionCurveDisplay:
         style |= {"clip_on": log_error, "label": f"{words};\n{self.threshold_source}"}
         return ax.plot(point.rate, point.error, **style)[0]
 
-    def _plot_promised(self, ax: "Axes", max_rate: float) -> "Line2D | None":
+    def _plot_promised(self, ax: Axes, max_rate: float) -> "Line2D | None":
         kept, curve = self.guarantee, self.calibration_curve
         if kept is None or curve is None:
             return None

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespoint.reports.answers import Answers, share
-from bayespoint.reports.intervals import Interval, mean_interval
+from bayespoint.reports.answers import Answers, Interval, mean_interval, share
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 

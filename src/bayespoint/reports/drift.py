@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
+from scipy.stats import chi2_contingency
 
 from bayespoint.reports.html import decimals
 
@@ -163,10 +162,8 @@ def difference(before: NDArray[np.float64], now: NDArray[np.float64]) -> tuple[f
     if min(sizes) == 0:
         return 0.0, 1.0
     distance = 0.5 * float(np.abs(before / sizes[0] - now / sizes[1]).sum())
-    there = before + now > 0
-    scaled = sqrt(sizes[1] / sizes[0]) * before[there] - sqrt(sizes[0] / sizes[1]) * now[there]
-    statistic = float(np.sum(scaled**2 / (before + now)[there]))
-    return distance, float(chdtrc(max(there.sum() - 1, 1), statistic))
+    there = np.stack([before, now])[:, before + now > 0]
+    return distance, float(chi2_contingency(there, correction=False).pvalue)
 
 
 def words(column: Mapping[str, Any]) -> str:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.reject import Guarantee, RejectionCurve
-from bayespoint.reports.answers import Answers
+from bayespoint.reports.answers import Answers, Interval
 from bayespoint.reports.costs import Expense, expenses
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.features import Features, describe_features
-from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
+from bayespoint.tools.json_values import plain
 
 RATES = np.arange(100) / 100  # fractions rejected, for which to_dict has the error
 
@@ -87,11 +87,9 @@ class Selective(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """A dict that JSON can represent; a threshold that is infinite is None."""
-        found = {**self._asdict(), "guarantee": self.guarantee and self.guarantee.to_dict()}
+        found = self._asdict()
         del found["calibration_curve"]
-        found["threshold"] = self.threshold if np.isfinite(self.threshold) else None
-        found["confusion"] = None if self.confusion is None else self.confusion.tolist()
-        return found
+        return plain(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,32 +208,28 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """All results but the single predictions, as a dict that JSON can represent."""
         measured = self.metrics.items()
-        return {
+        found = {
             "n": self.n,
             "weight": self.weight,
-            "classes": [plain_label(label) for label in self.classes],
+            "classes": self.classes,
             **{name: one.value for name, one in measured},
-            "intervals": {name: one.interval and list(one.interval) for name, one in measured},
+            "intervals": {name: one.interval for name, one in measured},
             "baseline": self.baseline,
-            "confusion": self.confusion.tolist(),
-            "costs": {
-                "matrix": self.costs.tolist(),
-                "expected": [one._asdict() for one in self.expected_costs],
-            },
-            "per_class": [
-                {**one._asdict(), "label": plain_label(one.label)} for one in self.per_class
-            ],
-            "reliability": [one._asdict() for one in self.answers.bins],
+            "confusion": self.confusion,
+            "costs": {"matrix": self.costs, "expected": self.expected_costs},
+            "per_class": self.per_class,
+            "reliability": self.answers.bins,
             "rejection": {
                 "score": self.rejection_score,
                 "aurc": self.rejection.aurc,
-                "rate": RATES.tolist(),
-                "error": self.rejection.error_at(RATES).tolist(),
+                "rate": RATES,
+                "error": self.rejection.error_at(RATES),
             },
-            "selective": None if self.selective is None else self.selective.to_dict(),
-            "features": None if self.features is None else self.features.to_dict(),
-            "model": dict(self.model),
+            "selective": self.selective,
+            "features": self.features,
+            "model": self.model,
         }
+        return plain(found)
 
 
 class Report(NamedTuple):
@@ -249,11 +243,6 @@ class Report(NamedTuple):
     details: Mapping[str, Any] = {}
     shifts: Sequence[Shift] = ()
     preparation: Sequence[str] = ()
-
-
-def plain_label(label: Any) -> bool | int | float | str:
-    """A label as JSON has it."""
-    return label if isinstance(label, (bool, int, float, str)) else str(label)
 
 
 def or_none(number: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,11 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.html import short
 from bayespoint.tools.arrays import to_host
-from bayespoint.tools.extras import axes_or_new
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
-from bayespoint.tools.plots import BLUE, INK, VERMILION
+from bayespoint.tools.plots import BLUE, INK, VERMILION, Axes, axes_or_new
 from bayespoint.tools.stability import unstable
 from bayespoint.tools.validation import new_points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 N_DRAWS = 2000  # classifiers drawn from the posterior
 ENDS = (0.05, 0.95)

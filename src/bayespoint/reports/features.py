@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.tools.json_values import plain
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import split_pipeline
 
@@ -67,12 +68,7 @@ class Features:
 
     def to_dict(self) -> dict[str, Any]:
         """A dict that JSON can represent."""
-        arrays = {name: getattr(self, name) for name in ("relevance", "weights", "low", "high")}
-        return {
-            "names": self.names,
-            "classes": self.classes,
-            **{name: None if one is None else one.tolist() for name, one in arrays.items()},
-        }
+        return plain(vars(self))
 
 
 def describe_features(estimator: Any) -> Features | None:

@@ -12,8 +12,8 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
 from bayespoint.reports import html
+from bayespoint.reports.answers import score_interval
 from bayespoint.reports.evaluation import Evaluation
-from bayespoint.reports.intervals import score_interval
 from bayespoint.tools import plots
 from bayespoint.tools.plots import BLUE, VERMILION, Axes, Drawing, house_style, new_axes
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayespoint.reports.intervals import Interval
 from bayespoint.tools.validation import is_missing
 
 NOTHING = "–"  # stands where there is no number
@@ -158,6 +157,6 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{100 * share:.{digits}f}\u00a0%"
 
 
-def in_percent(interval: Interval | None) -> str:
+def in_percent(interval: Sequence[float] | None) -> str:
     """An interval of shares in per cent."""
     return NOTHING if interval is None else f"{ends([100 * end for end in interval], '.2f')}\u00a0%"

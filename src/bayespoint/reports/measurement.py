@@ -14,10 +14,9 @@ from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estim
 from bayespoint.reject.confusion import rejection_confusion
 from bayespoint.reject.curve import point_weights
 from bayespoint.reject.labels import encode
-from bayespoint.reports.answers import Answers, share
+from bayespoint.reports.answers import Answers, score_interval, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
-from bayespoint.reports.intervals import score_interval
 from bayespoint.tools.pipelines import split_pipeline, take
 from bayespoint.tools.validation import column_or_1d
 

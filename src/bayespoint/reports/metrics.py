@@ -10,8 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.reports.answers import Answers, of_class, share
-from bayespoint.reports.intervals import Interval, around, mean_interval, score_interval
+from bayespoint.reports.answers import (
+    Answers,
+    Interval,
+    around,
+    mean_interval,
+    of_class,
+    score_interval,
+    share,
+)
 
 
 class Measured(NamedTuple):

@@ -12,7 +12,7 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.label_sets import left_out_sets
 from bayespoint.reject import SCORES
 from bayespoint.reports import figures
-from bayespoint.reports.answers import of_class
+from bayespoint.reports.answers import of_class, score_interval
 from bayespoint.reports.costs import at_thresholds
 from bayespoint.reports.environment import describe_environment, environment_words
 from bayespoint.reports.evaluation import Evaluation, Report, Selective
@@ -31,7 +31,6 @@ from bayespoint.reports.html import (
     table,
     text,
 )
-from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.metrics import METRICS
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import split_pipeline

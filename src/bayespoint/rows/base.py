@@ -102,14 +102,17 @@ def rows_of_block(n_features: int, block_rows: int | None) -> int:
     return max(1, BLOCK_BYTES // (8 * max(n_features, 1)))
 
 
-def chosen_columns(
-    names: Sequence[str],
-    target: str | None,
-    features: Sequence[str] | None,
-    weight: str | None,
-    path: str,
-) -> list[str]:
+class Roles(NamedTuple):
+    """What the columns of a table are for, by their names; features are all others by default."""
+
+    target: str | None = None
+    features: Sequence[str] | None = None
+    weight: str | None = None
+
+
+def chosen_columns(names: Sequence[str], roles: Roles, path: Path) -> list[str]:
     """The columns to learn from: those given, or all but labels and weights."""
+    target, features, weight = roles
     for name in (*(features or ()), target, weight):
         if name is not None and name not in names:
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayespoint.exceptions import BlockError
-from bayespoint.rows.base import Block, Blocks, chosen_columns, file_stamp, rows_of_block
+from bayespoint.rows.base import Block, Blocks, Roles, chosen_columns, file_stamp, rows_of_block
 from bayespoint.tools.extras import require
 
 CLOSING = re.compile(rb'[^"]*(?:""[^"]*)*"(?!")')  # up to the mark that closes a cell; "" is text
@@ -25,9 +25,7 @@ class CsvBlocks(Blocks):
     def __init__(
         self,
         path: Path,
-        target: str | None,
-        features: Sequence[str] | None,
-        weight: str | None,
+        roles: Roles,
         block_rows: int | None,
         delimiter: str = ",",
         encoding: str = "utf-8",
@@ -37,7 +35,7 @@ class CsvBlocks(Blocks):
         check_encoding(encoding)
         if len(delimiter) != 1:
             raise ValueError(f"The delimiter must be a single character. Got {delimiter!r}.")
-        self.path, self.target, self.weight = path, target, weight
+        self.path, self.roles = path, roles
         self.delimiter, self.encoding, self.missing = delimiter, encoding, list(missing)
         self.text = dict.fromkeys(text, str)
         with path.open("rb") as file:
@@ -46,7 +44,7 @@ class CsvBlocks(Blocks):
             if not head.strip():
                 raise ValueError(f"{path} is empty.")
             self.names = [str(name).strip() for name in self._frame(head, header=0).columns]
-            self.feature_names = chosen_columns(self.names, target, features, weight, str(path))
+            self.feature_names = chosen_columns(self.names, roles, path)
             self.n_features = len(self.feature_names)
             size = rows_of_block(self.n_features, block_rows)
             self.places = find_places(file, len(head), size, opening)
@@ -75,10 +73,11 @@ class CsvBlocks(Blocks):
             name = (self.feature_names or [])[column]
             value = frame[name].iloc[row]
             raise BlockError(k, f"has {value!r} in row {row}, column {name!r}: no number")
-        y = None if self.target is None else frame[self.target].to_numpy()
-        if self.weight is None:
-            return Block(X, y)
-        return Block(X, y, frame[self.weight].to_numpy(np.float64))
+        y, weight = (
+            None if name is None else frame[name].to_numpy()
+            for name in (self.roles.target, self.roles.weight)
+        )
+        return Block(X, y, None if weight is None else weight.astype(np.float64))
 
     def frame(self, k: int) -> Any:
         """The lines of a block as a data frame, with all columns."""
@@ -224,4 +223,5 @@ def from_csv(
             f"{file} is packed, and cannot be read in blocks. Unpack it, or make a Parquet file "
             "of it."
         )
-    return CsvBlocks(file, target, features, sample_weight, block_rows, delimiter, encoding)
+    roles = Roles(target, features, sample_weight)
+    return CsvBlocks(file, roles, block_rows, delimiter, encoding)

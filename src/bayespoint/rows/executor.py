@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from bayespoint.exceptions import BlockError, BlocksChangedError
 from bayespoint.rows.base import Block, Blocks, checked
@@ -13,24 +14,23 @@ from bayespoint.tools.threads import thread_pool
 
 AHEAD = 4  # blocks a thread for which results wait to be merged
 
-T = TypeVar("T", bound="Mergeable")
-
-
-class Mergeable(Protocol):
-    """What a function finds in a block, to be merged with that of the next blocks."""
-
-    def merge(self: T, later: T) -> T:
-        """What both found together; ``later`` is of blocks with larger numbers."""
-
-
 # function(block, k, argument of block k, shared) -> what is kept of the block, and what is merged
+# with what is found in later blocks, by its method ``merge``
 BlockFunction = Callable[[Block, int, Any, Any], tuple[Any, Any]]
 
 
-class Executor(Protocol):
+class Own:
+    """What only block k needs; no dataclass, into which Dask would look for tasks."""
+
+    def __init__(self, k: int, argument: Any, expected: tuple | None) -> None:
+        self.k, self.argument, self.expected = k, argument, expected  # the last: a fingerprint
+
+
+class Executor(ABC):
     """Runs functions on blocks: in threads of this process, or elsewhere.
 
-    Nothing is kept where a function runs: everything that it needs are its arguments.
+    Nothing is kept where a function runs: everything that it needs are its arguments. Subclasses
+    write ``execute``.
     """
 
     def run(
@@ -65,6 +65,15 @@ class Executor(Protocol):
             All of the second results, merged as :class:`Tree` does, so that bits do not depend on
             which of them is there first.
         """
+        known = [None] * len(blocks) if expected is None else expected
+        own = [Own(k, arguments[k], known[k]) for k in range(len(blocks))]
+        return self.execute(function, blocks, own, shared)
+
+    @abstractmethod
+    def execute(
+        self, function: BlockFunction, blocks: Blocks, own: list[Own], shared: Any
+    ) -> tuple[list[Any], Any]:
+        """The same with what each block needs."""
 
     def trainer(self, given: Any, scaling: Any, space: Any) -> Callable[..., Any] | None:
         """What trains perceptrons on all rows elsewhere; None: this process does.
@@ -78,6 +87,7 @@ class Executor(Protocol):
         space : DualSpace
             Fitted to them.
         """
+        return None
 
 
 class Tree:
@@ -158,7 +168,7 @@ def naming(k: int) -> Iterator[None]:
         raise BlockError(k, f"cannot be read: {type(error).__name__}: {error}") from error
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Runs functions in threads of this process.
 
     Every function has one BLAS thread, and results are merged in a fixed tree, so that bits do
@@ -186,37 +196,28 @@ class LocalExecutor:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
-    def run(
-        self,
-        function: BlockFunction,
-        blocks: Blocks,
-        arguments: Sequence[Any],
-        shared: Any,
-        expected: Sequence[tuple] | None = None,
+    def execute(
+        self, function: BlockFunction, blocks: Blocks, own: list[Own], shared: Any
     ) -> tuple[list[Any], Any]:
-        """Run the function on all blocks; see ``Executor``."""
-        known = expected if expected is not None else [None] * len(blocks)
+        """Run the function in a pool of threads, some blocks at a time."""
         kept: list[Any] = []
         tree = Tree()
 
-        def one(item: tuple[int, Block | None]) -> tuple[Any, Any]:
-            k, block = item
-            return run_on_block(blocks, k, function, arguments[k], shared, known[k], block)
+        def one(item: tuple[Own, Block | None]) -> tuple[Any, Any]:
+            of, block = item
+            return run_on_block(blocks, of.k, function, of.argument, shared, of.expected, block)
 
         with thread_pool(self.n_jobs) as pool:
             ahead = AHEAD * pool.n_threads if pool.n_threads > 1 else 1
             if blocks.in_order_only:
                 ahead = pool.n_threads  # blocks that are in memory at a time
             for begin in range(0, len(blocks), ahead):
-                numbers = range(begin, min(begin + ahead, len(blocks)))
-                some = [(k, read(blocks, k) if blocks.in_order_only else None) for k in numbers]
-                for own, found in pool.map(one, some):
-                    kept.append(own)
-                    tree.add(found)
+                some = own[begin : begin + ahead]
+                read_now = [read(blocks, of.k) if blocks.in_order_only else None for of in some]
+                for found, merged in pool.map(one, list(zip(some, read_now, strict=True))):
+                    kept.append(found)
+                    tree.add(merged)
         return kept, tree.result()
-
-    def trainer(self, given: Any, scaling: Any, space: Any) -> None:
-        """None: perceptrons are trained by this process."""
 
 
 _current: ContextVar[Executor | None] = ContextVar("bayespoint_executor", default=None)

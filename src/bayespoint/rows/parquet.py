@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayespoint.exceptions import BlockError
-from bayespoint.rows.base import Block, Blocks, chosen_columns, file_stamp, rows_of_block
+from bayespoint.rows.base import Block, Blocks, Roles, chosen_columns, file_stamp, rows_of_block
 from bayespoint.tools.extras import require
 
 SPLIT = 2  # blocks from which a row group is divided: its beginning is decoded for every part
@@ -30,17 +30,10 @@ class Piece(NamedTuple):
 class ParquetBlocks(Blocks):
     """Row groups of Parquet files, as :func:`from_parquet` divides them."""
 
-    def __init__(
-        self,
-        paths: list[Path],
-        target: str | None,
-        features: Sequence[str] | None,
-        weight: str | None,
-        block_rows: int | None,
-    ) -> None:
+    def __init__(self, paths: list[Path], roles: Roles, block_rows: int | None) -> None:
         import pyarrow.parquet as pq
 
-        self.paths, self.target, self.weight = paths, target, weight
+        self.paths, self.roles = paths, roles
         files = [pq.ParquetFile(path) for path in paths]
         names = list(files[0].schema_arrow.names)
         for path, file in zip(paths, files, strict=True):
@@ -49,7 +42,7 @@ class ParquetBlocks(Blocks):
                     f"{path} has other columns than {paths[0]}: {file.schema_arrow.names[:6]} and "
                     f"{names[:6]}. All files need the same columns in the same order."
                 )
-        self.feature_names = chosen_columns(names, target, features, weight, str(paths[0]))
+        self.feature_names = chosen_columns(names, roles, paths[0])
         self.n_features = len(self.feature_names)
         sizes = [
             [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
@@ -74,7 +67,7 @@ class ParquetBlocks(Blocks):
                 ) from error
         y, weight = (
             None if name is None else table.column(name).to_numpy()
-            for name in (self.target, self.weight)
+            for name in (self.roles.target, self.roles.weight)
         )
         return Block(X, y, None if weight is None else weight.astype(np.float64))
 
@@ -100,7 +93,7 @@ class ParquetBlocks(Blocks):
 
     @property
     def _columns(self) -> list[str]:
-        others = [name for name in (self.target, self.weight) if name is not None]
+        others = [name for name in (self.roles.target, self.roles.weight) if name is not None]
         return [*(self.feature_names or ()), *others]
 
     def fingerprint(self, k: int) -> tuple:
@@ -194,4 +187,4 @@ def from_parquet(
         paths += sorted(one.glob("*.parquet")) if one.is_dir() else [one]
     if not paths:
         raise FileNotFoundError(f"There is no .parquet file in {given}.")
-    return ParquetBlocks(paths, target, features, sample_weight, block_rows)
+    return ParquetBlocks(paths, Roles(target, features, sample_weight), block_rows)

@@ -1,6 +1,5 @@
-"""Choosing parameters: by the evidence, or by cross-validation where one run serves many."""
+"""Choosing parameters by the evidence."""
 
-from bayespoint.selection.knapsack import KnapsackCV
 from bayespoint.selection.search import EvidenceSearch
 
-__all__ = ["EvidenceSearch", "KnapsackCV"]
+__all__ = ["EvidenceSearch"]

@@ -9,7 +9,7 @@ on a GPU.
 
 from bayespoint.spaces.basis import BasisSpace, ProcessSpace
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.device import DeviceSpace as DeviceSpace
+from bayespoint.spaces.dual import DeviceSpace as DeviceSpace
 from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
 from bayespoint.spaces.rows import RowCache

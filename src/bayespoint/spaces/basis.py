@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
-from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.kernels import Points, in_plain_units
 from bayespoint.spaces.coordinates import Coordinates, check_space, with_constant
 from bayespoint.spaces.pivoted_cholesky import (
     AUTO_COMPONENTS,
@@ -42,6 +43,7 @@ DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a t
 AUTO_WORK, FEWEST = 4e9, 100  # n M^2 of a basis: some seconds; but at least so many components
 
 
+@dataclass(eq=False, repr=False)
 class BasisSpace(Coordinates):
     r"""Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
 
@@ -77,23 +79,19 @@ class BasisSpace(Coordinates):
     True
     """
 
+    kernel: Any
+    ridge: float | str = 0.0
+    n_components: int | str | None = None
+    # Largest squared distance of a training point to the span of the basis; the basis, if it is one
+    # of some points; the kernel matrix; L, unless it is to be found from the points; the ridge, and
+    # the order of points.
+    left: float = field(default=0.0, init=False)
+    pivots: NDArray[np.int64] | None = field(default=None, init=False)
+    _gram: NDArray[np.float64] | None = field(default=None, init=False)
+    _factor: NDArray[np.float64] | None = field(default=None, init=False)
+    _private: tuple[float, NDArray[np.int64]] | None = field(default=None, init=False)
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
-    _gram: NDArray[np.float64] | None = None
-    pivots: NDArray[np.int64] | None = None  # of a basis of some points
-    _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
-
     has_device_form = False  # predictions are computed on the CPU
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = None,
-    ) -> None:
-        self.kernel: Any = kernel
-        self.ridge = ridge
-        self.n_components = n_components
-        self.left = 0.0  # largest squared distance of a training point to the span of the basis
 
     def fit(self, X: NDArray, pivots: NDArray | None = None) -> BasisSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points.
@@ -177,17 +175,17 @@ class BasisSpace(Coordinates):
         if not is_tensor(new.rows):
             values = self.kernel.block(new, self._points)
             values = in_plain_units(values, new.log_unit, self._points.log_unit)
-            return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+            return solve_triangular(self.lower, values.T, lower=True, overwrite_b=True).T
         basis = self._points.apply(lambda array: kept(new.rows, array))
         values = self.kernel.block(new, basis)
         values = in_plain_units(values, new.log_unit, basis.log_unit)
-        return solve_lower(kept(new.rows, self._factor), values)
+        return solve_lower(kept(new.rows, self.lower), values)
 
     def onnx_coordinates(self, X: Any) -> Any:
         """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
         if self.is_linear:
             return self.kernel.linear_form.onnx_features(X, unit=self.kernel.normalize)
-        inverse = solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        inverse = solve_triangular(self.lower, np.eye(len(self.lower)), lower=True)
         values = self.kernel.onnx_block(X, self._points)
         return values @ (inverse.T * np.exp2(self._points.log_unit / 2))
 
@@ -199,14 +197,14 @@ class BasisSpace(Coordinates):
         outputs = np.zeros((self.n_points, weights.shape[1]))
         if self._private is not None:
             ridge, order = self._private
-            outputs[order] = ridge * solve_triangular(self._factor, weights, lower=True, trans="T")
+            outputs[order] = ridge * solve_triangular(self.lower, weights, lower=True, trans="T")
         return outputs
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         if not self.is_linear:
             features = self._points.rows * np.exp2(self._points.log_unit / 2)
-            weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
+            weights = features.T @ solve_triangular(self.lower, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
@@ -235,9 +233,9 @@ class BasisSpace(Coordinates):
         The derivative is :math:`\langle G L^{-1}, dK_{nM} \rangle - \tfrac12
         \langle L^{-T} Z^T G L^{-1}, dK_{MM} \rangle` with the pull G.
         """
-        pull = solve_triangular(self._factor, pull.T, lower=True, trans="T").T
+        pull = solve_triangular(self.lower, pull.T, lower=True, trans="T").T
         by_basis = self.Z_[:, : len(self._points)].T @ pull
-        by_basis = solve_triangular(self._factor, by_basis, lower=True, trans="T")
+        by_basis = solve_triangular(self.lower, by_basis, lower=True, trans="T")
         total = -0.5 * self._kernel_slope(self._points, self._points, name, by_basis)
         for own, _ in self.parts():
             part = self.kernel.prepare(X[own].astype(np.float64, copy=False))
@@ -261,6 +259,33 @@ class BasisSpace(Coordinates):
         return self.pivots is not None
 
     @property
+    def basis(self) -> Points:
+        """The points of the basis, prepared."""
+        return self._points
+
+    @cached_property
+    def lower(self) -> NDArray[np.float64]:
+        """L, lower triangular: the kernel matrix of the basis is L L^T."""
+        if self._factor is not None:
+            return self._factor
+        unit = self._points.log_unit
+        values = self.kernel.block(self._points, self._points)
+        return cholesky(in_plain_units(values, unit, unit), lower=True)
+
+    def forget_factor(self) -> None:
+        """Drop L, if it can be found again from the points of the basis: files become smaller."""
+        if not self.is_linear and not self.kernel.is_precomputed and self.ridge == 0:
+            vars(self).pop("lower", None)
+            before, self._factor = self._factor, None
+            try:
+                self.lower  # noqa: B018 - so that a model and its file have the same numbers
+            except LinAlgError:
+                self._factor = before
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "lower"}
+
+    @property
     def is_linear(self) -> bool:
         """Whether the coordinates are the features, with or without a constant one."""
         return self.kernel.is_linear and self.ridge == 0
@@ -281,7 +306,7 @@ class BasisSpace(Coordinates):
         number(self.left, 0)
         if not self.is_linear and "_points" in vars(self):
             need(isinstance(self._points, Points), "its points are not Points")
-            finite(self._factor, "pp", p=len(self._points))
+            finite(self.lower, "pp", p=len(self._points))
 
     def _features(self, X: Any) -> Any:
         if sparse.issparse(X):
@@ -345,7 +370,7 @@ class ProcessSpace(BasisSpace):
     def fit(self, X: Array, pivots: NDArray | None = None) -> ProcessSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X, pivots)
-        if self._has_rest:
+        if self.has_rest:
             self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
         return self
 
@@ -356,28 +381,29 @@ class ProcessSpace(BasisSpace):
 
     def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
-        width = n_features if self.is_linear else max(n_features, len(self._factor))
+        width = n_features if self.is_linear else max(n_features, len(self._points))
         return max(1024, min(DEVICE_POINTS, DEVICE_BYTES // (8 * width)))
 
     def onnx_coordinates(self, X: Any) -> Any:
         """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
         Z = super().onnx_coordinates(X)
-        if not self._has_rest:
+        if not self.has_rest:
             return Z
         rest = self.kernel.onnx_diagonal(X) - self.left - (Z * Z).sum(1)
         return Z.beside(rest.at_least(0.0).sqrt())
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
-        return super().primal(weights[:-1] if self._has_rest else weights)
+        return super().primal(weights[:-1] if self.has_rest else weights)
 
     @property
-    def _has_rest(self) -> bool:
+    def has_rest(self) -> bool:
+        """Whether there is a coordinate for what lies outside the span."""
         return not self.is_linear and not self.kernel.is_precomputed
 
     def _project(self, new: Points) -> Array:
         Z = super()._project(new)
-        if not self._has_rest:
+        if not self.has_rest:
             return Z
         xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
         rest = square - self.left - squares(Z)

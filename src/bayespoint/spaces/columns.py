@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,42 +75,26 @@ class Columns:
     def of(cls, X: Any, categories: Sequence[int] = (), names: list[str] | None = None) -> Columns:
         """Learn levels and means from training rows, of which some columns are categories."""
         names, (n, n_columns) = names or column_names(X), X.shape
-        counts, lost, fill = {}, np.zeros(n_columns, dtype=np.intp), np.zeros(n_columns)
-        for j in categories:
+        lost, fill = np.zeros(n_columns, dtype=np.intp), np.zeros(n_columns)
+        which = np.array(sorted(set(categories)), dtype=np.int64)
+        levels, is_grouped = [], np.zeros(len(which), dtype=bool)
+        for k, j in enumerate(which):
             values, codes = factorised(column(X, j), words(names, j))
+            lost[j] = (codes < 0).sum()
             times = np.bincount(codes[codes >= 0], minlength=len(values))
-            counts[j], lost[j] = dict(zip(values, times.tolist(), strict=True)), (codes < 0).sum()
-        which = np.setdiff1d(np.arange(n_columns), list(counts))
-        part = numbers(X, which)
+            own = sorted((-t, value) for t, value in zip(times.tolist(), values, strict=True) if t)
+            is_grouped[k] = len(own) > MOST_LEVELS
+            kept = own[: MOST_LEVELS - 1] if is_grouped[k] else own
+            levels.append(np.array(sorted(value for _, value in kept)))
+        others = np.setdiff1d(np.arange(n_columns), which)
+        part = numbers(X, others)
         if part is not None:
-            fill[which], lost[which] = means(part)
-        return cls.of_counts(n, names, counts, fill, lost)
-
-    @classmethod
-    def of_counts(
-        cls,
-        n: int,
-        names: list[str] | None,
-        counts: Mapping[int, Mapping[Any, int]],
-        fill: NDArray[np.float64],
-        lost: NDArray[np.intp],
-    ) -> Columns:
-        """The same of n rows, from how often levels occur, means, and how many cells are missing.
-
-        ``counts`` has the levels of each column that is a category.
-        """
+            fill[others], lost[others] = means(part)
         for j in np.flatnonzero(lost == n).tolist():
             raise ValueError(
                 f"{capital(words(names, j))} has no values: all of its {n} cells are missing. "
                 "Leave it out."
             )
-        which = np.array(sorted(counts), dtype=np.int64)
-        levels, is_grouped = [], np.zeros(len(which), dtype=bool)
-        for k, j in enumerate(which):
-            own = sorted((-times, value) for value, times in counts[j].items() if times)
-            is_grouped[k] = len(own) > MOST_LEVELS
-            kept = own[: MOST_LEVELS - 1] if is_grouped[k] else own
-            levels.append(np.array(sorted(value for _, value in kept)))
         often = lost >= max(MISSING_CELLS, MISSING_SHARE * n)
         flags = np.setdiff1d(np.flatnonzero(often), which).astype(np.int64)
         return cls(names, fill, which, levels, lost[which] > 0, is_grouped, flags)
@@ -271,7 +255,8 @@ def factorised(cells: Any, name: str) -> tuple[list[Any], NDArray[np.intp]]:
     An error says if they are not all text, all numbers or all true and false.
     """
     if str(getattr(cells, "dtype", "")) == "category":
-        values, codes = list(cells.cat.categories), np.asarray(cells.cat.codes, dtype=np.intp)
+        known = cells.array  # the accessor ``cat`` takes ten times as long
+        values, codes = list(known.categories), np.asarray(known.codes, dtype=np.intp)
     else:
         place: dict[Any, int] = {}
         listed = cells.tolist() if hasattr(cells, "tolist") else cells.to_list()

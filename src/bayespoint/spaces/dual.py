@@ -1,19 +1,22 @@
-"""Weights as combinations of training points, w = sum_i alpha_i phi(x_i)."""
+"""Weights as combinations of training points, w = sum_i alpha_i phi(x_i), also on a device."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.kernels import from_points, prepare
+from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.kernels import from_points, on_grid, prepare, to_points
 from bayespoint.gpu.matrix import DeviceKernelMatrix
+from bayespoint.gpu.rows import DeviceRows
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.coordinates import check_space
 from bayespoint.spaces.rows import RowCache, multiply
-from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.arrays import is_tensor, to_host
 from bayespoint.tools.attributes import need
 from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.threads import ThreadPool, thread_pool
@@ -51,6 +54,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
+@dataclass(eq=False, repr=False)
 class DualSpace(LazyAttributes):
     r"""The span of the training points, with kernel rows on demand.
 
@@ -78,19 +82,12 @@ class DualSpace(LazyAttributes):
     array([[1.4]])
     """
 
+    kernel: Any
+    ridge: float | str = 0.0
+    n_components: int | str | None = None
+    points: Points = field(init=False)
     not_stored = ("_later",)
-    points: Points
     device_dtype = "float32"
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = None,
-    ) -> None:
-        self.kernel: Any = kernel
-        self.ridge = ridge
-        self.n_components = n_components
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
@@ -179,3 +176,64 @@ class DualSpace(LazyAttributes):
         check_space(self)
         if hasattr(self, "points"):
             need(isinstance(self.points, Points), "its points are not Points")
+
+
+class DeviceSpace(DualSpace):
+    """A dual space whose training points are on a device, for the time of a fit.
+
+    Parameters
+    ----------
+    kernel, ridge, n_components
+        As in :class:`DualSpace`.
+
+    Attributes
+    ----------
+    half : bool
+        Whether training points are rounded to eleven binary digits.
+    """
+
+    half = False
+
+    def fit(self, X: Any) -> DeviceSpace:
+        """Prepare the training points, a tensor."""
+        self.kernel = on_grid(self.kernel, X)
+        self.points: Any = prepare(self.kernel, X, half=self.half)
+        self.device = X.device
+        return self
+
+    @property
+    def diagonal(self) -> NDArray[np.float64]:
+        """k(x_i, x_i) in the unit of the prepared points, without the ridge."""
+        return to_host(self.points.norm**2)
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Length of phi(x_i) in the unit of the points."""
+        return super().lengths if self.kernel.is_precomputed else to_host(self.points.norm)
+
+    @property
+    def device_lengths(self) -> Any:
+        """The same on the device."""
+        is_matrix = self.kernel.is_precomputed
+        return to_device(self.lengths, self.device) if is_matrix else self.points.norm
+
+    @property
+    def device_memory(self) -> float:
+        """Bytes of memory of the device."""
+        import torch
+
+        if self.device.type != "cuda":
+            return 1e9
+        return float(torch.cuda.get_device_properties(self.device).total_memory)
+
+    def device_rows(self, cache_size: float | str) -> DeviceRows:
+        """A cache of kernel rows on the device: see there."""
+        return DeviceRows(self.kernel, self.points, cache_size)
+
+    def restrict(self, support: NDArray) -> DualSpace:
+        """The space of the training points ``support``, fetched when they are needed."""
+        kept = self.points.take(to_device(support, self.device))
+        space = DualSpace(self.kernel, self.ridge, self.n_components)
+        space.defer(points=lambda: to_points(self.kernel, kept))
+        space.on_device[self.device] = kept
+        return space

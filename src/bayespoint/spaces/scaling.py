@@ -55,18 +55,8 @@ class Scaling:
         mean = np.average(part, axis=0, weights=weight)
         scale = np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weight))
         scale[scale <= 10 * np.finfo(X.dtype).eps] = 0.0
-        step = np.where(((part == 0) | (part == 1)).all(axis=0), largest, 0.0)
-        return cls.of_moments(mean * largest, scale * largest, step, block)
-
-    @classmethod
-    def of_moments(
-        cls,
-        mean: NDArray[np.float64],
-        scale: NDArray[np.float64],
-        step: NDArray[np.float64],
-        block: NDArray[np.intp] | None = None,
-    ) -> Scaling:
-        """The same from means and deviations; features of 0 and c have the step c, others 0."""
+        step = np.where(((part == 0) | (part == 1)).all(axis=0), largest, 0.0)  # of 0 and c: c
+        mean, scale = mean * largest, scale * largest
         is_constant = scale < SMALLEST
         if block is not None:
             several = (np.bincount(block) > 1)[block]

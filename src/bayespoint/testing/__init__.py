@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 from bayespoint.engines import Engine
-from bayespoint.testing import equality, persistence, results, watching
-from bayespoint.testing.trial import Trial
+from bayespoint.testing import equality, results
+from bayespoint.testing.equality import Trial
 from bayespoint.tools.stability import EXTENDING, unstable
 
 __all__ = ["check_engine", "engine_checks"]
 
 CHECKS: tuple[Callable[[Trial], None], ...] = tuple(
     thing
-    for module in (results, equality, watching, persistence)
+    for module in (results, equality)
     for name, thing in vars(module).items()
     if name.startswith("check_")
 )

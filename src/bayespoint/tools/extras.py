@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def require(library: str, extra: str, what: str) -> None:
@@ -19,13 +15,3 @@ def require(library: str, extra: str, what: str) -> None:
     """
     if find_spec(library) is None:
         raise ImportError(f'{what} needs {library}: pip install "bayespoint[{extra}]"')
-
-
-def axes_or_new(ax: Axes | None, what: str) -> Axes:
-    """The given axes, or new ones; an error names ``what`` if matplotlib is missing."""
-    require("matplotlib", "plot", what)
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]

@@ -43,18 +43,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['words.txt']
     """
     target, draft = _places(path)
-    if target == draft:
-        yield target
-        return
     try:
         yield draft
+        if target == draft:
+            return
         if target.exists():
             shutil.copymode(target, draft)
         with draft.open("rb+") as file:  # on disk before it gets its name
             os.fsync(file.fileno())
         draft.replace(target)
     except BaseException as error:
-        draft.unlink(missing_ok=True)
+        if target != draft:
+            draft.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(draft)):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise

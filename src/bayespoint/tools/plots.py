@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from bayespoint.tools.extras import require
+
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
@@ -60,6 +62,16 @@ def house_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
         yield
+
+
+def axes_or_new(ax: Axes | None, what: str) -> Axes:
+    """The given axes, or new ones; an error names ``what`` if matplotlib is missing."""
+    require("matplotlib", "plot", what)
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
 
 
 def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Drawing, Axes]:

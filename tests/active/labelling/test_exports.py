@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from bayespoint.active.labelling.answers import Answer, Answers
 from bayespoint.active.labelling.exports import label_column, label_studio
 from bayespoint.active.labelling.items import Items
+from bayespoint.active.labelling.journal import Answer, Answers
 
 FRAME = pd.DataFrame({"text": ["a", "b", None, "d"], "size": [1.0, np.nan, 0.1 + 0.2, 4.0]})
 ANSWERS = Answers({3: "yes"}, 4, ["no", "yes"])

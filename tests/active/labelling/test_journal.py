@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bayespoint.active.labelling.answers import Answer, Answers
-from bayespoint.active.labelling.journal import START, Journal, JournalError
+from bayespoint.active.labelling.journal import START, Answer, Answers, Journal, JournalError
 
 ABOUT = {"rows": 9}
 EVENTS = [{"row": i, "label": f"läbel {i}\n"} for i in range(4)]

@@ -10,8 +10,7 @@ import pytest
 from tests.helpers.labelling import make_session
 
 from bayespoint.active.labelling import server as module
-from bayespoint.active.labelling.items import Items
-from bayespoint.active.labelling.pictures import PictureError, media_type, picture_path, png
+from bayespoint.active.labelling.items import Items, PictureError, media_type, picture_path, png
 from bayespoint.active.labelling.server import LabelServer
 
 

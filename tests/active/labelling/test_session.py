@@ -10,7 +10,7 @@ from tests.helpers.labelling import line_pool, make_session
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active.labelling import session as module
-from bayespoint.active.labelling.answers import Answers
+from bayespoint.active.labelling.journal import Answers
 from bayespoint.active.labelling.session import RequestError
 
 FRAME, TRUTH = line_pool()

@@ -273,7 +273,9 @@ def test_the_mean_solves_the_equation_of_the_full_covariance():
     """Why there is nothing to say of means: the full posterior of these sites has the same."""
     X, y = sparse_problem()
     space = Coordinates(sparse.csr_array(X))
-    sites = FactorisedSites(space, prior(8), Labels(y, np.ones(40), ProbitLikelihood()))
+    sites = FactorisedSites(
+        space, prior(8), Labels(y, np.ones(40), ProbitLikelihood(), np.ones(40))
+    )
     for _ in range(200):
         sites.sweep(1.0)
     mean = sites.result().mean

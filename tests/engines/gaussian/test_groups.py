@@ -8,7 +8,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import make_space
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.engines.gaussian.groups import alike, leave_groups_out, without
+from bayespoint.engines.gaussian.groups import alike, in_turn, leave_groups_out, without
 
 ENGINES = {
     "ep": ExpectationPropagation(prior_scale=1.0),
@@ -49,6 +49,10 @@ def test_all_rows_come_once_with_their_groups():
     assert sorted(np.concatenate(seen).tolist()) == list(range(8))
     assert all(len(set(groups[rows])) == 1 and len(rows) == (groups == groups[rows[0]]).sum()
                for rows in seen)  # fmt: skip
+
+
+def test_the_first_rows_of_all_groups_come_before_the_second():
+    assert in_turn(np.array([3, 0, 1, 0, 2, 3, 3, 1])).tolist() == [1, 2, 4, 0, 3, 7, 5, 6]
 
 
 @pytest.mark.parametrize("engine", ["ep", "laplace"])

@@ -102,7 +102,7 @@ def test_a_pivot_that_cancels_is_found_without_squares():
     X = 1e8 * np.vstack([X, X])
     Z = np.vstack([X, np.zeros((10, 20))])
     prior = GaussianPrior(np.zeros(20), np.ones(20))
-    labels = Labels(np.repeat([1, -1], 11), np.ones(22), LogisticLikelihood())
+    labels = Labels(np.repeat([1, -1], 11), np.ones(22), LogisticLikelihood(), np.ones(22))
     mode = LogisticMode(Coordinates(Z), prior, labels)
     mode.slope, mode.rate = mode.derivatives(mode.f)
     mode.factorise()

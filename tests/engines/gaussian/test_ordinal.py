@@ -43,7 +43,9 @@ def sites_at(Z, labels, thresholds, weight=None, noise=0.8, scale=1.5):
     engine = ExpectationPropagation(tol=1e-11, noise=noise)
     weight = np.ones(len(labels)) if weight is None else weight
     likelihood = OrdinalProbitLikelihood(np.asarray(thresholds, float), noise)
-    sites = Sites(WeightGaussian(space, prior), Labels(labels, weight, likelihood))
+    sites = Sites(
+        WeightGaussian(space, prior), Labels(labels, weight, likelihood, np.minimum(weight, 1))
+    )
     sweeps = Sweeps.of(engine, sites, in_turn=True)
     iterate([sweeps], engine, lambda: False)
     assert not sweeps.reason
@@ -54,7 +56,9 @@ def mode_at(Z, labels, thresholds, weight):
     """The mode of the logistic model with fixed thresholds."""
     prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], 1.5))
     likelihood = OrdinalLogisticLikelihood(np.asarray(thresholds, float))
-    mode = LogisticMode(Coordinates(Z), prior, Labels(labels, weight, likelihood))
+    mode = LogisticMode(
+        Coordinates(Z), prior, Labels(labels, weight, likelihood, np.minimum(weight, 1))
+    )
     mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
     return mode
 
@@ -143,7 +147,8 @@ def test_gradient_by_thresholds_is_that_of_differences(weight):
     def learned(kind, at):
         if kind == "ep":
             sites = sites_at(X, labels, at, weight)
-            space, factor, moments = sites.gaussian.space, sites.gaussian.factor, sites._cavities()
+            space, factor = sites.gaussian.space, sites.gaussian.factor
+            moments = sites._cavities(np.ones(len(labels)))
             found = sites
         else:
             found = mode_at(X, labels, at, weight)
@@ -208,7 +213,9 @@ def test_gradient_by_kernel_noise_and_scale_is_that_of_differences(engine):
             return sites_at(Z, labels, thresholds, noise=noise, scale=scale).result().log_evidence
         prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], values["prior_scale"]))
         likelihood = OrdinalLogisticLikelihood(thresholds)
-        mode = LogisticMode(Coordinates(Z), prior, Labels(labels, np.ones(40), likelihood))
+        mode = LogisticMode(
+            Coordinates(Z), prior, Labels(labels, np.ones(40), likelihood, np.ones(40))
+        )
         mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
         return mode.result().log_evidence
 

@@ -16,7 +16,7 @@ from bayespoint.spaces import BasisSpace
 @pytest.mark.parametrize(("noise", "q"), [(0.3, 0.0), (0.0, 0.1), (0.2, 0.05)])
 def test_importance_weights_by_a_loop(noise, q):
     margins = np.random.default_rng(0).normal(0.3, 0.5, (6, 40))
-    found = left_out_log_probability(margins, ProbitLikelihood(noise, q))
+    found = left_out_log_probability(margins, ProbitLikelihood(noise, q), np.ones(len(margins)))
     for i, f in enumerate(margins):
         share = norm.cdf(f / noise) if noise else (f > 0).astype(float)
         weight = 1 / (q + (1 - 2 * q) * share)
@@ -76,3 +76,27 @@ def test_without_noise_nothing_is_left_out():
     clf = BayesPointClassifier(kernel="rbf", engine=BilliardSampler(), random_state=0).fit(X, y)
     assert clf.posterior_.left_out_log_probability is None
     assert not hasattr(clf, "left_out_error_")
+
+
+def test_all_of_a_heavy_row_is_left_out():
+    """A class weight is no count: of copies of a row the others would tell its label."""
+    X, y = make_classification(60, 3, n_redundant=0, flip_y=0.2, weights=[0.8], random_state=0)
+    weights = {0: 0.7, 1: 3.0}
+
+    def fit(keep, sample_weight=None, **settings):
+        engine = GibbsSampler(label_noise=0.1, n_samples=4000)
+        clf = BayesPointClassifier(
+            kernel="linear", engine=engine, temperature=1, random_state=0, **settings
+        )
+        return clf.fit(X[keep], y[keep], sample_weight=sample_weight)
+
+    def left_out(clf):
+        return np.exp(clf.posterior_.left_out_log_probability[rare, 0])
+
+    everyone, rare = np.ones(60, dtype=bool), np.flatnonzero(y == 1)
+    others = [np.arange(60) != i for i in rare]
+    refits = [fit(keep, class_weight=weights).predict_proba(X[~keep])[0, 1] for keep in others]
+    found = left_out(fit(everyone, class_weight=weights))
+    copies = left_out(fit(everyone, np.where(y == 1, 3.0, 0.7)))  # the wrong variant
+    assert np.abs(found - refits).mean() < 0.05
+    assert np.abs(copies - refits).mean() > 2 * np.abs(found - refits).mean()

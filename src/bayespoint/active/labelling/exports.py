@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.active.labelling.answers import Answers
 from bayespoint.active.labelling.items import Items
+from bayespoint.active.labelling.journal import Answers
 from bayespoint.tools.version import __version__
 
 VERSION = f"bayespoint {__version__}"  # of the model, as tasks name it

@@ -1,12 +1,15 @@
-"""The journal of a labelling session: one line of JSON for each event, on disk at once."""
+"""The journal of a labelling session, one line of JSON for each event, and its answers."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +160,172 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    number : int
+        Number of the answer, from 1.
+    row : int
+        Row of the pool, from 0.
+    label : str or None
+        The class, or None for "cannot say".
+    tab : str
+        The tab of the browser that it came from.
+    second : bool
+        Whether the row had a label before, and was looked at again.
+    at : str
+        Time of the answer.
+    """
+
+    number: int
+    row: int
+    label: str | None
+    tab: str = ""
+    second: bool = False
+    at: str = ""
+
+    def event(self) -> dict[str, Any]:
+        """The line of the journal."""
+        return asdict(self)
+
+    def is_valid(self) -> bool:
+        """Whether all values have their types; an edited journal may contain others."""
+        return all(type(value) in TYPES[name] for name, value in vars(self).items())
+
+
+TYPES = {
+    "number": (int,), "row": (int,), "label": (str, type(None)), "tab": (str,), "second": (bool,),
+    "at": (str,),
+}  # fmt: skip
+
+
+class Answers:
+    """The answers of a session without those that were undone.
+
+    Parameters
+    ----------
+    given : mapping of int to str
+        Labels that the pool itself has.
+    n_rows : int
+        Number of rows of the pool.
+    classes : collection of str
+        The classes.
+    events : iterable of dict
+        Lines of a journal.
+
+    Examples
+    --------
+    >>> from bayespoint.active.labelling.journal import Answer, Answers
+    >>> answers = Answers({}, 3, ["no", "yes"])
+    >>> answers.add(Answer(1, row=2, label="yes"))
+    >>> answers.add(Answer(2, row=0, label=None))
+    >>> answers.labels(), answers.skipped()
+    ({2: 'yes'}, {0})
+    >>> answers.undo(1)
+    >>> answers.labels()
+    {}
+    """
+
+    def __init__(
+        self,
+        given: Mapping[int, str],
+        n_rows: int,
+        classes: Collection[str],
+        events: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        self.given = dict(given)
+        self.standing: list[Answer] = []
+        self.last_number = 0
+        self.history: list[list[float]] = []  # numbers of labels, their error, and its interval
+        self._by_row: dict[int, list[Answer]] = {}
+        for place, event in enumerate(events, 2):
+            self._replay(event, place, n_rows, classes)
+
+    def add(self, answer: Answer) -> None:
+        """Add an answer."""
+        self.standing.append(answer)
+        self._by_row.setdefault(answer.row, []).append(answer)
+        self.last_number = max(self.last_number, answer.number)
+
+    def undo(self, number: int) -> None:
+        """Undo the answer with this number."""
+        answer = next(one for one in self.standing if one.number == number)
+        self.standing.remove(answer)
+        self._by_row[answer.row].remove(answer)
+
+    def measured(self, point: list[float]) -> None:
+        """Take up an error; those of as many labels, or of more that were undone, are gone."""
+        self.history[:] = [one for one in self.history if one[0] < point[0]] + [point]
+
+    def of(self, row: int) -> Answer | None:
+        """The last answer for a row."""
+        found = self._by_row.get(row)
+        return found[-1] if found else None
+
+    def answered(self) -> set[int]:
+        """Rows that have a label or a "cannot say"."""
+        return {row for row, found in self._by_row.items() if found} | self.given.keys()
+
+    def label(self, row: int) -> str | None:
+        """The label of a row, if it has one."""
+        answer = self.of(row)
+        return self.given.get(row) if answer is None else answer.label
+
+    def labels(self) -> dict[int, str]:
+        """All labels, those of the pool and those of the answers."""
+        found = dict(self.given)
+        for row in self._by_row:
+            label = self.label(row)
+            if label is None:
+                found.pop(row, None)
+            else:
+                found[row] = label
+        return found
+
+    def skipped(self) -> set[int]:
+        """Rows that were answered with "cannot say"."""
+        last = {row: self.of(row) for row in self._by_row}
+        return {row for row, one in last.items() if one is not None and one.label is None}
+
+    def looked_at_twice(self) -> set[int]:
+        """Rows whose label was confirmed or corrected."""
+        return {one.row for one in self.standing if one.second}
+
+    def _replay(
+        self, event: Mapping[str, Any], place: int, n_rows: int, classes: Collection[str]
+    ) -> None:
+        where = f"line {place} of the journal"
+        if "row" in event:
+            try:
+                answer = Answer(**event)
+            except TypeError:
+                raise JournalError(f"{where} is not an answer") from None
+            if not answer.is_valid() or answer.number <= self.last_number:
+                raise JournalError(f"{where} is not an answer")
+            if not 0 <= answer.row < n_rows:
+                raise JournalError(f"{where} is about a row that does not exist")
+            if answer.label is not None and answer.label not in classes:
+                raise JournalError(
+                    f"{where} has the label {answer.label!r}, which is not among the classes "
+                    f"{', '.join(classes)}. Add it to --classes"
+                )
+            self.add(answer)
+        elif "undo" in event:
+            if type(event["undo"]) is not int or all(
+                one.number != event["undo"] for one in self.standing
+            ):
+                raise JournalError(f"{where} undoes an answer that does not exist")
+            self.undo(event["undo"])
+        elif "error" in event:
+            point = event["error"]
+            if not (
+                isinstance(point, list)
+                and [type(one) in (int, float) and isfinite(one) for one in point] == 4 * [True]
+            ):
+                raise JournalError(f"{where} is not an error with its interval")
+            self.measured(point)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.active.labelling.advice import recommendation
-from bayespoint.active.labelling.answers import Answer, Answers
 from bayespoint.active.labelling.items import Items
-from bayespoint.active.labelling.journal import Journal
+from bayespoint.active.labelling.journal import Answer, Answers, Journal
 from bayespoint.active.labelling.learner import Advice, Labels, Learner
+from bayespoint.active.stopping import recommendation
 from bayespoint.classifier.estimator import BayesPointClassifier
 
 # Seconds without a request after which a tab loses its row. Browsers let hidden tabs send one a

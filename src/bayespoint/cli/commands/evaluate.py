@@ -87,7 +87,7 @@ def evaluate(
     document = {
         "report": None if report is None else str(report),
         **found.to_dict(),
-        "shifts": [one._asdict() for one in shifts],
+        "shifts": shifts,
     }
     end = [] if report is None else [f"Report written to {report}."]
     notes.end(document, *tables(found), *end)

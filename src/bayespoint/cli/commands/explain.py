@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.printing import TableNotes, plain
+from bayespoint.cli.output.printing import TableNotes
 
 if not options.ONLY_HELP:
     from bayespoint.cli.models import model_errors, read_model, read_rows
@@ -52,8 +52,5 @@ def explain(
     if training is None:  # of a row that is in the table itself
         found = [replace(one, novelty=None) for one in found]
     named = list(zip(chosen, found, strict=True))
-    rows = [
-        {"row": number, **vars(one), "features": [push._asdict() for push in one.features]}
-        for number, one in named
-    ]
-    notes.end(plain({"rows": rows}), *(f"row {number}\n{one}" for number, one in named))
+    rows = [{"row": number, **vars(one)} for number, one in named]
+    notes.end({"rows": rows}, *(f"row {number}\n{one}" for number, one in named))

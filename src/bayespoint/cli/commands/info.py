@@ -1,4 +1,4 @@
-"""``bayespoint info``: a model file, or versions and the computer."""
+"""``bayespoint info``: a model file and how its training went, or versions and the computer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bayespoint.cli import options
 from bayespoint.cli.output.printing import Notes, NumbersTable, class_words, count, facts
 
 if not options.ONLY_HELP:
+    import numpy as np
     from rich.console import RenderableType
 
     from bayespoint import _core
@@ -20,6 +21,8 @@ if not options.ONLY_HELP:
     from bayespoint.reports.drift import words
     from bayespoint.reports.environment import describe_environment, environment_words
     from bayespoint.storage import describe
+
+SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
 
 def info(
@@ -32,7 +35,8 @@ def info(
     """Describe a model file; without one, show versions and the computer.
 
     Of a model: what it predicts and from which columns, how these were prepared, what it was
-    trained on, which error to expect, and which versions wrote the file.
+    trained on, which error to expect, how the training converged and what to do if it did not, and
+    which versions wrote the file.
 
     Example: bayespoint info loans.bpm
     """
@@ -84,7 +88,9 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
     """The same, for the terminal."""
-    classes, error = found["classes"], found["training_error"]
+    classes, error, run = found["classes"], found["training_error"], found["run"]
+    remedy = f" To improve it, {run['remedy']}." if run["remedy"] else ""
+    verdict = f"{'good' if run['converged'] else 'not yet'}: {run['summary']}.{remedy}"
     lines = [
         ("file", f"{in_bytes(found['bytes'])}, format {found['format']}"),
         ("written by", ", ".join(f"{name} {one}" for name, one in found["libraries"].items())),
@@ -96,10 +102,47 @@ def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
         ("training error", "" if error is None else f"{error:.1%}"),
         *summaries.expected_lines(found),
         *summaries.baseline_lines(found),
-        ("convergence", found["run"]["summary"]),
+        *summaries.choice_lines(found),
+        (run["unit"], str(run["iterations"])),
+        ("convergence", verdict),
         *guarantees.lines(model.guarantee),
         ("preparation", "\n".join(found["preparation"])),
     ]
     rows = [(name, one["kind"], one["training"]) for name, one in found["columns"].items()]
     heads = ["column", "used as", "in training"]
-    return [facts(lines), *([NumbersTable(heads, rows, words_last=True)] if rows else [])]
+    columns = [NumbersTable(heads, rows, words_last=True)] if rows else []
+    return [facts(lines), *columns, *run_tables(found, model.machine.coding_.task_names)]
+
+
+def run_tables(found: dict[str, Any], tasks: list[str]) -> list[RenderableType]:
+    """One table of the tasks, one of the iterations, one of each measure of several numbers."""
+    run = found["run"]
+    several = {name: rows for name, rows in run["measures"].items() if np.ndim(rows) == 2}
+    columns = {
+        name.replace("_", " "): [f"{value:.4g}" for value in values]
+        for name, values in run["measures"].items()
+        if name not in several
+    }
+    if run["changes"]:
+        columns[run["unit"]] = [str(len(task)) for task in run["changes"]]
+        columns["last change"] = [f"{task[-1]:.1e}" if task else "" for task in run["changes"]]
+    if found["log_evidence"] is not None:
+        columns["log evidence"] = [f"{value:.1f}" for value in found["log_evidence"]]
+    shown: list[RenderableType] = []
+    if columns:
+        shown.append(NumbersTable(["task", *columns], zip(tasks, *columns.values(), strict=True)))
+    if run["changes"]:
+        # The largest change in every iteration, of the task that took longest.
+        changes, task = max(zip(run["changes"], tasks, strict=True), key=lambda one: len(one[0]))
+        lines = [(str(number), f"{change:.1e}") for number, change in enumerate(changes, start=1)]
+        if len(lines) > SHOWN:
+            lines = [*lines[: SHOWN // 2], ("...", ""), *lines[-SHOWN // 2 :]]
+        of = f", {task}" if len(tasks) > 1 else ""
+        shown.append(NumbersTable([run["unit"], f"largest change{of}"], lines))
+    for name, rows in several.items():
+        numbered = [
+            [str(number), *(f"{value:.4f}" for value in values)]
+            for number, values in enumerate(zip(*rows, strict=True), start=1)
+        ]
+        shown.append(NumbersTable([name.replace("_", " "), *tasks], numbered))
+    return shown

@@ -1,13 +1,12 @@
 """What commands print: notes and results, as text or as JSON.
 
-No cell of a table is ever cut. Elsewhere than on a terminal lines are as long as they need to be.
-On a terminal, text is wrapped, and columns of numbers that do not fit go below the others.
+No cell of a table is ever cut. Elsewhere than on a terminal lines are as long as they need to be,
+and on a terminal text is wrapped.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,13 +16,14 @@ from typing import Any
 import typer
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from bayespoint.cli.options import STDIO, AsJson, Encoding, Group, Output
 from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
 from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.tools.json_values import plain
 from bayespoint.tools.monitor import watch
 
 MANY = 12  # classes that a summary lists
@@ -118,17 +118,6 @@ def print_json(document: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
-def plain(value: Any) -> Any:
-    """A value for JSON: no arrays, and null for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def count(n: int, noun: str, plural: str = "") -> str:
     """A number and its noun: 1 row, 2 rows."""
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
@@ -157,9 +146,7 @@ def share(part: float) -> str:
 
 
 UNLIMITED = 100_000  # columns of a file or a pipe
-NARROW = 16  # columns that text is not made narrower than to have more columns beside it
 LONG = 30  # columns of a word that may be broken
-GAP = 2  # columns between two others
 
 
 def new_console(to_stderr: bool = False) -> Console:
@@ -196,8 +183,11 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-class NumbersTable:
-    """A table whose first column is text, as may be the last, and whose others are numbers."""
+class NumbersTable(Table):
+    """A table whose first column is text, as may be the last, and whose others are numbers.
+
+    Where a terminal is narrow text is wrapped, but no number, and no word of usual length.
+    """
 
     def __init__(
         self,
@@ -208,72 +198,22 @@ class NumbersTable:
         title: str = "",
         caption: str = "",
     ) -> None:
-        self.heads, self.words_last = [printable(head) for head in heads], words_last
-        self.rows = [
-            [cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
-            for row in rows
+        super().__init__(
+            box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False,
+            title=printable(title) or None, title_style="bold", title_justify="left",
+            caption=printable(caption) or None, caption_style="italic dim", caption_justify="left",
+        )  # fmt: skip
+        cells = [
+            [one if isinstance(one, Text) else Text(printable(one)) for one in row] for row in rows
         ]
-        self.title, self.caption = printable(title), printable(caption)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The parts that fit, below each other."""
-        if self.title:
-            yield Text(self.title, style="bold")
-        for number, columns in enumerate(self.parts(options.max_width)):
-            if number:
-                yield ""
-            widths = self.widths(columns, options.max_width)
-            width = max(options.max_width, sum(widths) + GAP * len(widths))
-            yield from console.render(self.part(columns, widths), options.update(width=width))
-        if self.caption:
-            yield Text(self.caption, style="italic dim")
-
-    def parts(self, width: int) -> Iterator[list[int]]:
-        """Columns that are shown together: the first, and as many others as the width allows."""
-        chosen, used = [0], self.least(0)
-        for column in range(1, len(self.heads)):
-            more = GAP + self.least(column)
-            if len(chosen) > 1 and used + more > width:
-                yield chosen
-                chosen, used = [0], self.least(0)
-            chosen.append(column)
-            used += more
-        yield chosen
-
-    def is_words(self, column: int) -> bool:
-        """Whether a column is text, which can be wrapped."""
-        return column == 0 or (self.words_last and column == len(self.heads) - 1)
-
-    def least(self, column: int) -> int:
-        """The width that a column needs: no number is broken, and no word of usual length."""
-        cells = [row[column].plain for row in self.rows]
-        if not self.is_words(column):
-            return max(map(cell_len, [*self.heads[column].split(), *cells]), default=0)
-        words = [word for text in (self.heads[column], *cells) for word in text.split()]
-        longest = max(map(cell_len, words), default=0)
-        return min(self.full(column), max(NARROW, min(LONG, longest)))
-
-    def full(self, column: int) -> int:
-        """The width of a column without line breaks."""
-        cells = [self.heads[column], *(row[column].plain for row in self.rows)]
-        return max(cell_len(line) for text in cells for line in text.split("\n"))
-
-    def widths(self, columns: Sequence[int], width: int) -> list[int]:
-        """What each column needs; what is left over goes to text first, then to heads."""
-        widths = {column: self.least(column) for column in columns}
-        left = max(0, width - sum(widths.values()) - GAP * (len(columns) - 1))
-        for column in sorted(columns, key=lambda column: not self.is_words(column)):
-            more = min(left, self.full(column) - widths[column])
-            widths[column] += more
-            left -= more
-        return list(widths.values())
-
-    def part(self, columns: Sequence[int], widths: Sequence[int]) -> Table:
-        """A table of some of the columns."""
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-        for column, width in zip(columns, widths, strict=True):
-            justify: JustifyMethod = "left" if self.is_words(column) else "right"
-            table.add_column(self.heads[column], justify=justify, width=width, overflow="fold")
-        for row in self.rows:
-            table.add_row(*(row[column] for column in columns))
-        return table
+        for place, head in enumerate(map(printable, heads)):
+            is_words = place == 0 or (words_last and place == len(heads) - 1)
+            texts = [row[place].plain for row in cells]
+            words = [word for text in texts for word in text.split()] if is_words else texts
+            least = max(map(cell_len, [*head.split(), *words]), default=0)
+            self.add_column(
+                head, justify="left" if is_words else "right", overflow="fold",
+                min_width=min(least, LONG) if is_words else least,
+            )  # fmt: skip
+        for row in cells:
+            self.add_row(*row)

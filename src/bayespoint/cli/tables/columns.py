@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from bayespoint.active.labelling.items import SIDE, PictureError, picture_path, small_copy
 from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.printing import Notes, count, listed
 from bayespoint.cli.tables.number_formats import Numbers, as_numbers, as_text
-from bayespoint.cli.tables.pictures import pixel_columns
+from bayespoint.tools.extras import require
 
 NUMBER, CATEGORY = "number", "category"
 TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label
@@ -226,3 +227,24 @@ def note_missing(
     for remark, columns in sorted(remarks.items()):
         more = f" and in {count(len(columns) - SHOWN, 'other column')}" if columns[SHOWN:] else ""
         notes.add(f"missing values: {', '.join(columns[:SHOWN])}{more}; {remark}")
+
+
+def pixel_names(column: str) -> list[str]:
+    """Names of the columns of numbers that stand for a column of pictures."""
+    return [f"{column} {place}" for place in range(SIDE**2)]
+
+
+def pixel_columns(series: pd.Series, folder: Path, notes: Notes) -> pd.DataFrame:
+    """Grey values from 0 to 1 of small copies; all 0 where there is no picture."""
+    require("PIL", "label", f"column {series.name!r}")
+    values = np.zeros((len(series), SIDE**2))
+    missing = []
+    for place, name in enumerate(series):
+        try:
+            values[place] = small_copy(picture_path(folder, str(name)))
+        except PictureError:
+            missing.append(name)
+    if missing:
+        pictures = count(len(missing), "picture")
+        notes.add(f"column {series.name!r}: {pictures} cannot be read: {listed(missing)}")
+    return pd.DataFrame(values, columns=pixel_names(str(series.name)), index=series.index)

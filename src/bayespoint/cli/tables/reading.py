@@ -23,6 +23,7 @@ from bayespoint.cli.output.printing import Notes, TableNotes, count, listed
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.cli.tables.columns import FOLDER, is_code
 from bayespoint.cli.tables.writing import PARQUET
+from bayespoint.rows.base import Roles
 from bayespoint.rows.csv import CsvBlocks
 from bayespoint.rows.parquet import ParquetBlocks
 from bayespoint.tools.extras import require
@@ -79,7 +80,7 @@ def open_blocks(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
     """The rows of a file in blocks, all columns; ends the command if there are none."""
     if path.suffix.lower() in PARQUET:
         require("pyarrow", "parquet", str(path))
-        return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
+        return ParquetBlocks([path], Roles(), BLOCK_ROWS)
     if path.suffix.lower() == ".gz":
         bad_usage(f"{path} is compressed and cannot be read in blocks; decompress it first")
     known = with_mark(encoding)
@@ -87,7 +88,7 @@ def open_blocks(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
         head, delimiter = look_at(path, file)
     text = [name.strip() for name in text_columns(head, delimiter, ())]
     try:
-        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
+        return CsvBlocks(path, Roles(), BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
     except ValueError as error:
         bad_data(str(error))
 

@@ -7,10 +7,9 @@ from os.path import exists, isdir, isfile  # without errors, unlike methods of P
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bayespoint.cli.options import STDIO, ArrayOutput, Output
+from bayespoint.cli.options import STDIO, Output
 from bayespoint.cli.output.errors import ESCAPED, bad_usage
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import check_writable, replacing
@@ -21,7 +20,7 @@ PARQUET = {".parquet", ".pq"}
 
 def check_output(output: Output, *inputs: Path, as_json: bool) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
-    path, arrays = output.out, isinstance(output, ArrayOutput)
+    path = output.out
     if as_json and path == STDIO:
         bad_usage("--json and --out - would both write to standard output")
     if path == STDIO and sys.stdout is None:
@@ -30,9 +29,8 @@ def check_output(output: Output, *inputs: Path, as_json: bool) -> None:
         return
     if path.suffix.lower() in PARQUET:
         require("pyarrow", "parquet", str(path))
-    elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
-        kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
-        bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
+    elif not is_csv(path):
+        bad_usage(f"the name of --out {path} must end in .csv, .csv.gz or .parquet, or be -")
     check_place(path, "--out", *inputs, force=output.force)
 
 
@@ -81,9 +79,6 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
             frame = frame.copy(deep=False)
             frame.attrs = {}  # the folder of a table, which its readers need not know
             frame.to_parquet(draft, index=False, engine="pyarrow")
-        elif path.suffix.lower() == ".npy":
-            with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
-                np.save(file, frame.to_numpy())
         else:
             frame.to_csv(draft, index=False, errors=ESCAPED)
 

@@ -83,11 +83,12 @@ class GaussianEngine(Engine):
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start)
         self.check_range(space.largest, before)
-        weight, in_span = request.weights(n_points), spans(space, before)
+        in_span = spans(space, before)
+        weight, left = request.weights(n_points), request.left_out(n_points)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
             span, prior = in_span[task], before[task]
-            labels = Labels(targets[:, task], weight, likelihood)
+            labels = Labels(targets[:, task], weight, likelihood, left)
             found, search = self.learn(span.space, span.project(prior), labels, request, progress)
             result = span.lift(found.result(), prior)
             return result, self.ending(search, result.training_error)

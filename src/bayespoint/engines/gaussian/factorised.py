@@ -157,10 +157,11 @@ class FactorisedPropagation(Propagation):
     ) -> tuple[GaussianPosterior, Run]:
         """Several passes over all rows, given what was known before."""
         n_points, n_tasks = targets.shape
-        rows, weight, ratios = sparse_rows(space), request.weights(n_points), np.ones(n_tasks)
+        rows, ratios = sparse_rows(space), np.ones(n_tasks)
+        weight, left = request.weights(n_points), request.left_out(n_points)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            labels = Labels(targets[:, task], weight, self.likelihood)
+            labels = Labels(targets[:, task], weight, self.likelihood, left)
             sites = FactorisedSites(rows, before[task], labels)
             sweeps = self.sweep(sites, progress, in_turn=True)
             result = sites.result()

@@ -41,7 +41,7 @@ class FactorisedSites:
     """
 
     def __init__(self, space: Coordinates, prior: GaussianPrior, labels: Labels) -> None:
-        target, weight, likelihood = labels
+        target, weight, likelihood, self._left_out = labels
         self.Z = space.rows()
         self.y = target.astype(np.float64)
         self.weight, self.likelihood, self.prior = weight, likelihood, prior
@@ -54,11 +54,11 @@ class FactorisedSites:
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
-    def _part(self, begin: int, end: int) -> tuple:
+    def _part(self, begin: int, end: int, removed: NDArray) -> tuple:
         """Some rows, what is known of their labels, and all messages, as compiled loops take it."""
         own = slice(begin, end)
         rows = self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
-        labels = self.y[own], self._removed[own], self.weight[own], self.last[own]
+        labels = self.y[own], removed[own], self.weight[own], self.last[own]
         sums = self.pull, self.precision
         return rows, labels, (self.a, self.b), sums, self.likelihood.constants
 
@@ -67,7 +67,7 @@ class FactorisedSites:
         before = self.a.copy(), self.b.copy()
         self._change = 0.0
         for own in self._slices.of(len(self.y)):
-            moved = _core.ep.sweep_rows(*self._part(*own), share)
+            moved = _core.ep.sweep_rows(*self._part(*own, self._removed), share)
             self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
@@ -152,10 +152,15 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        slices = self._slices.of(len(self.y))
-        parts = [_core.ep.summary_rows(*self._part(*own)) for own in slices]
-        left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
+        left_out, *_ = self._summarise(self._left_out)
+        _, constant, a, b = self._summarise(self._removed)
         return left_out, constant, a, b
+
+    def _summarise(self, removed: NDArray) -> list[NDArray]:
+        """The same with cavities that lack so many copies."""
+        slices = self._slices.of(len(self.y))
+        parts = [_core.ep.summary_rows(*self._part(*own, removed)) for own in slices]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def sparse_rows(space: Coordinates) -> Coordinates:

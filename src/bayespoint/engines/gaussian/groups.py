@@ -82,6 +82,13 @@ def joint_cavities(
     return mean, covariance
 
 
+def in_turn(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """All rows: the first of each group, then the second of each, and so on."""
+    order = np.argsort(groups, kind="stable")
+    begins = np.searchsorted(groups[order], groups[order])
+    return order[np.argsort(np.arange(len(groups)) - begins, kind="stable")]
+
+
 def alike(groups: NDArray[np.intp], width: int) -> Iterator[NDArray[np.intp]]:
     """Rows of groups of equal size, (n_groups, size), some groups at a time.
 

@@ -19,7 +19,6 @@ from bayespoint.engines.gaussian.blocks.modes import ModeRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.ep import GaussianEngine
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
-from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.newton import Descent, OutputDescent, without_messages
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
 from bayespoint.engines.gaussian.tasks import ACTIVE, Ending, Labels, TaskResult
@@ -38,7 +37,7 @@ class LogisticMode(OutputDescent):
     """
 
     def __init__(self, space: Coordinates, prior: GaussianPrior, labels: Labels) -> None:
-        target, weight, likelihood = labels
+        target, weight, likelihood, self.left = labels
         super().__init__(space, prior.mean, space.n_coordinates)
         self.prior, self.weight, self.labels = prior, weight, target
         self._squares = prior.output_variances(space)
@@ -94,15 +93,14 @@ class LogisticMode(OutputDescent):
     def result(self) -> TaskResult:
         """The Gaussian around the end of the last step: the prior times the messages.
 
-        A cavity lacks one copy of a message (all of it, if it weighs less), and the label is
-        predicted as a new one would be.
+        A cavity lacks one copy of a message, and the label is predicted as a new one would be.
         """
         F = lapack.dtrtri(self.L, lower=1)[0].T
         factor = self.prior.rooted(F)
         u, f = self.u + self.step, self.f + self.change
         log_evidence = self.weight @ self.likelihood.log_labels(self.labels, f) - 0.5 * (u @ u)
         log_evidence += np.log(F.diagonal()).sum()
-        removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
+        removed = self.left / self.weight  # share of its message
         variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
         pull = removed * (self.slope - self.rate * self.change)
         cavity = without_messages(f, variance, removed * self.rate, pull)
@@ -184,10 +182,6 @@ class SoftmaxMode(OutputDescent):
         fit = self.weight @ log_softmax(self.gaussian.f, axis=1)[self._own > 0]
         objective = fit - 0.5 * np.vdot(away, self.hold(away))
         return float(objective + 0.5 * self.gaussian.log_determinant)
-
-    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Means and covariances of the outputs of each point, given all other labels."""
-        return cavities(self.gaussian, self.messages(), self.weight)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

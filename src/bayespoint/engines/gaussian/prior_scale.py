@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from bayespoint.engines.base import Request, Run
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.groups import in_turn
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 from bayespoint.tools.maximize import climb
@@ -19,6 +20,7 @@ from bayespoint.tools.maximize import climb
 ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
 OF_CLASS = 5  # points of each class that are few: tasks without a positive point say little
 FEW = 4  # times as few say where to begin
+FEWEST = 50  # points, where there are fewer groups
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
 # together the evidence is flat where the scale is wide, and runs take longer there.
@@ -38,7 +40,8 @@ def run_with_best_scale(
     """Run an engine with the prior scale that the labels make most probable.
 
     One scale for all tasks, by the sum of their log evidences, on at most 1 000 of the points, and
-    fewer of several classes.
+    fewer of several classes. Of groups it is one point each: the evidence takes points for
+    independent, and copies would need a scale at which all of them are right.
     Weights of linear features have the scale 1, unless all classes are learned together, as have
     those of runs whose gradient is not known.
 
@@ -76,11 +79,14 @@ def best_scale(
     enough = int(ENOUGH / n_tasks**0.6)
     if enough < OF_CLASS * n_tasks and not is_joint:  # which takes a few times the operations
         enough = ENOUGH
-    sizes = [enough // FEW, enough] if space.n_points > enough // FEW else [enough]
+    rows = np.arange(space.n_points)
+    if request.groups is not None:
+        rows = in_turn(request.groups)[: max(request.groups.max() + 1, FEWEST)]
+    sizes = [enough // FEW, enough] if len(rows) > enough // FEW else [enough]
     log_scale, bounds = np.zeros(1), (np.log([NARROW]), np.log([WIDE]))
     flat = FLAT_OF_ALL if is_joint else FLAT
     for size in sizes:
-        some = np.arange(0, space.n_points, -(-space.n_points // size))
+        some = rows[:: -(-len(rows) // size)]
         weight = None if request.sample_weight is None else request.sample_weight[some]
         on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, coding=request.coding)
         evidence = partial(evidence_of, engine, Part(space.rows(some)), targets[some], on_part)

@@ -47,7 +47,7 @@ class Sites:
     """
 
     def __init__(self, gaussian: WeightGaussian, labels: Labels, *, at_once: bool = False) -> None:
-        target, weight, likelihood = labels
+        target, weight, likelihood, self._left_out = labels
         n = len(target)
         self.gaussian, self.at_once = gaussian, at_once
         self.labels, self.weight = target, weight
@@ -140,7 +140,7 @@ class Sites:
             self.gaussian.mean,
             factor,
             log_evidence(self.weight @ constant, log_det, square),
-            self.likelihood.forecast(self.labels, *self._cavities()),
+            self.likelihood.forecast(self.labels, *self._cavities(self._left_out)),
             float(self.likelihood.errors(self.labels, self._f).mean()),
             Messages(self.shift, self.rate),
             self.likelihood,
@@ -150,7 +150,7 @@ class Sites:
         """Let the likelihood learn from the cavities; whether sites have to move then."""
         space, factor = self.gaussian.space, self.gaussian.factor
         better = self.likelihood.adapted(
-            self.labels, self.weight, *self._cavities(),
+            self.labels, self.weight, *self._cavities(self._removed),
             lambda forces: space.outputs(space.covary(factor, forces)), tol,
         )  # fmt: skip
         if better is None:
@@ -161,9 +161,9 @@ class Sites:
         self._visited = np.arange(len(self.y))
         return self._left > tol
 
-    def _cavities(self) -> tuple[NDArray, NDArray]:
-        """Mean and variance of y f without its own site, or with it where nothing would be left."""
-        mean, variance = _core.ep.cavities((self.e, self._f), self._sites)
+    def _cavities(self, copies: NDArray) -> tuple[NDArray, NDArray]:
+        """Mean and variance of y f without copies of its site; with all where nothing is left."""
+        mean, variance = _core.ep.cavities((self.e, self._f), (self.y, self.a, self.b, copies))
         lost = np.isnan(variance)
         return np.where(lost, self.y * self._f, mean), np.where(lost, self.e, variance)
 

@@ -37,12 +37,14 @@ WORK = 3  # matrices that a task works with, besides those of the result
 class Labels(NamedTuple):
     """The labels of one task, or the classes of all points; copies they count for; what they say.
 
-    ``likelihood`` is a Likelihood or, of classes, a JointLikelihood.
+    ``likelihood`` is a Likelihood or, of classes, a JointLikelihood; ``left`` are the copies that
+    leave-one-out takes out.
     """
 
     target: NDArray
     weight: NDArray[np.float64]
     likelihood: Any
+    left: NDArray[np.float64]
 
 
 class TaskResult(NamedTuple):

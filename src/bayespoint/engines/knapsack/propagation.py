@@ -104,7 +104,7 @@ class KnapsackPropagation(Engine):
 
     The defaults of C, beta and ``schedule`` have the least mean error on ten data sets
     (``benchmarks/knapsack_defaults.py``), about that of pairs of C and beta chosen by five folds.
-    Noisy data with few features gain by :class:`bayespoint.selection.KnapsackCV`. The beliefs of
+    Noisy data with few features gain by a grid search of both. The beliefs of
     Heskes' schedule shrink with the number of points, so that C and beta mean something else there.
 
     References

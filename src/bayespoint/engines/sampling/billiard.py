@@ -204,5 +204,5 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        posterior = gather(tasks, space, targets)
+        posterior = gather(tasks, space, targets, request.left_out(len(targets)))
         return posterior, chain_run(tasks, posterior, n_draws, None, "raise thin and burn_in")

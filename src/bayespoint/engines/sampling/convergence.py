@@ -54,8 +54,10 @@ def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
     )
 
 
-def gather(tasks: list[Task], space: BasisSpace, targets: NDArray[np.int8]) -> ChainPosterior:
-    """The posterior of all tasks."""
+def gather(
+    tasks: list[Task], space: BasisSpace, targets: NDArray[np.int8], copies: NDArray[np.float64]
+) -> ChainPosterior:
+    """The posterior of all tasks; ``copies`` of each label are taken out by leave-one-out."""
     n_draws = min(task.draws.shape[1] for task in tasks)  # a stopped run ends with fewer
     draws = np.stack([task.draws[:, :n_draws] for task in tasks], axis=3)
     mean = np.stack([task.mean for task in tasks], axis=1)
@@ -70,9 +72,10 @@ def gather(tasks: list[Task], space: BasisSpace, targets: NDArray[np.int8]) -> C
         private = space.private_outputs(weights)
         noise[number] = np.sqrt(np.square(private).mean())
         likelihood = ProbitLikelihood(noise[number], q)
+        left = np.where(q > 0, copies, 1.0)  # without flips copies change nothing
         for own, rows in space.parts():
             left_out[own, number] = left_out_log_probability(
-                targets[own, [number]] * (rows @ weights - private[own]), likelihood
+                targets[own, [number]] * (rows @ weights - private[own]), likelihood, left[own]
             )
     is_possible = (noise > 0) | (label_noise > 0)  # else no sample is wrong at any point
     return ChainPosterior(
@@ -86,14 +89,14 @@ def gather(tasks: list[Task], space: BasisSpace, targets: NDArray[np.int8]) -> C
 
 
 def left_out_log_probability(
-    margins: NDArray[np.float64], likelihood: ProbitLikelihood
+    margins: NDArray[np.float64], likelihood: ProbitLikelihood, copies: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Log p(label | all other labels) of some points, from margins y f_n (n_points, N).
 
-    A sample w of the posterior given all labels counts 1 / p(y_i | w) without the i-th.
+    A sample w of the posterior given all labels counts 1 / p(y_i | w) without a copy of the i-th.
     """
     log_p = np.maximum(likelihood.log_likelihood(margins)[0], LEAST)
-    weight = np.exp(log_p.min(axis=1, keepdims=True) - log_p)
+    weight = np.exp(copies[:, None] * (log_p.min(axis=1, keepdims=True) - log_p))
     weight /= weight.sum(axis=1, keepdims=True)
     mean = (weight * margins).sum(axis=1)
     variance = (weight * (margins - mean[:, None]) ** 2).sum(axis=1)

@@ -171,7 +171,7 @@ class GibbsSampler(Engine):
                 tasks.append(self._run_task(halfspaces, pace, own, start))
         some = halfspaces.normals[:: -(-len(halfspaces.normals) // LOOKED_AT)]
         remedy = self._remedy(type(moves) is Circles and np.linalg.cond(some) > UNEQUAL)
-        posterior = gather(tasks, space, targets)
+        posterior = gather(tasks, space, targets, request.left_out(len(targets)))
         return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
 
     def _remedy(self, is_long: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from bayespoint.exceptions import BlockError, one_line
 from bayespoint.rows.base import Block, Blocks, checked, sampled_print
 from bayespoint.rows.dask.cluster import Cluster, constant, task
-from bayespoint.rows.executor import BlockFunction, read, run_on_block
+from bayespoint.rows.executor import BlockFunction, Executor, Own, read, run_on_block
 
 NAMED = (BlockError, MemoryError)  # errors that need no more to be understood
 
@@ -43,7 +43,7 @@ class ClusterBlocks(Blocks):
         return {**vars(self), "_cluster": None, "futures": None}  # tasks get their rows as argument
 
 
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Runs functions of blocks on a cluster, with the bits of a ``LocalExecutor``.
 
     A block is read by the worker that needs it, or lies in the memory of workers if it is one of
@@ -58,23 +58,14 @@ class DaskExecutor:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
-    def run(
-        self,
-        function: BlockFunction,
-        blocks: Blocks,
-        arguments: Sequence[Any],
-        shared: Any,
-        expected: Sequence[tuple] | None = None,
+    def execute(
+        self, function: BlockFunction, blocks: Blocks, own: list[Own], shared: Any
     ) -> tuple[list[Any], Any]:
-        """Run the function on all blocks; see :class:`bayespoint.rows.Executor`."""
-        known = [None] * len(blocks) if expected is None else expected
+        """Send all as one graph."""
         rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
         # What all tasks have in common is a node of the graph, so that it travels to a worker once.
         common = constant((blocks, function, shared))
-        found = [
-            task(on_block, rows[k], common, Own(k, arguments[k], known[k]))
-            for k in range(len(blocks))
-        ]
+        found = [task(on_block, rows[k], common, own[k]) for k in range(len(blocks))]
         kept = [task(first, pair) for pair in found]
         merged = [task(second, pair) for pair in found]
         while len(merged) > 1:
@@ -83,17 +74,6 @@ class DaskExecutor:
             merged = [task(merge, *two) for two in neighbours] + last
         *result, total = self.cluster.results(self.cluster.compute([*kept, *merged]), with_block)
         return result, total
-
-    def trainer(self, given: Any, scaling: Any, space: Any) -> Any:
-        """None: perceptrons are trained by this process; see ``PerceptronExecutor``."""
-        return None
-
-
-class Own:
-    """What only one block needs; Dask does not look into it for tasks."""
-
-    def __init__(self, k: int, argument: Any, expected: tuple | None) -> None:
-        self.k, self.argument, self.expected = k, argument, expected
 
 
 def print_of(k: int, rows: tuple, n_features: int) -> tuple:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayespoint import posteriors
 from bayespoint.codings import Coding
-from bayespoint.likelihoods.probit import HARD
+from bayespoint.likelihoods.base import HARD
 from bayespoint.posteriors.log_odds import FARTHEST, FIRST
 from bayespoint.posteriors.marginal import CERTAIN
 from bayespoint.storage.onnx.graph import Value, join

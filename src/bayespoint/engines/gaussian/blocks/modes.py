@@ -69,7 +69,7 @@ def newton_sums(block: Any, k: int, n_rows: int, order: Order) -> tuple[None, Ne
     """Slope and curvature of the log-likelihood at each place: n d^2 operations."""
     n, d = len(order.beliefs), order.design.space.n_coordinates
     sums = NewtonSums(np.zeros((n, d, d)), np.zeros((n, d)), np.zeros((2, n)))
-    for _, space, targets, weight in order.design.parts(block):
+    for _, space, targets, weight, _ in order.design.parts(block):
         for i, place in enumerate(order.beliefs):
             y = targets[:, place.task]
             f, step = space.outputs(np.column_stack([place.weights, place.spread])).T
@@ -87,12 +87,8 @@ def summarise_modes(block: Any, k: int, n_rows: int, order: Order) -> tuple[Left
 
 
 def looks_around(block: Any, order: Order) -> Iterator[Look]:
-    """What rows look like, some of them at a time.
-
-    A cavity lacks one copy of a message (all of it, if it weighs less), as in memory.
-    """
-    for own, space, targets, weight in order.design.parts(block):
-        removed = np.minimum(weight, 1.0)
+    """What rows look like, some of them at a time; a cavity lacks one copy of a message."""
+    for own, space, targets, _, removed in order.design.parts(block):
         for i, place in enumerate(order.beliefs):
             y, f = targets[:, i], space.outputs(place.weights)
             variance = space.variances(place.spread, is_triangular=False)

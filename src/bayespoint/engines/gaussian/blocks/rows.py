@@ -31,6 +31,7 @@ class Part(NamedTuple):
     space: Coordinates
     targets: NDArray[np.int8]  # (n, n_tasks)
     weight: NDArray[np.float64]
+    left: NDArray[np.float64]  # of the weight, what leave-one-out takes out
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coding", make_coding(self.classes))
 
+    @property
+    def unit(self) -> NDArray[np.float64]:
+        """The weight of one copy of a row, by its class."""
+        return self.class_weight[np.searchsorted(self.labels, self.classes)]
+
     def used(self, block: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
         """Features, class indices and weights of the rows of positive weight."""
         X, y, sample_weight = block
@@ -71,6 +77,10 @@ class Design:
             X, places, weight = X[is_used], places[is_used], weight[is_used]
         codes = np.searchsorted(self.classes, self.labels)[places]
         return X, codes, weight
+
+    def left_out(self, codes: NDArray, weight: NDArray) -> NDArray[np.float64]:
+        """The weight that leave-one-out takes out: one copy of a row, or what there is of it."""
+        return np.minimum(weight, self.unit[codes])
 
     def coordinates(self, X: Any) -> Any:
         """Coordinates of points, in float64."""
@@ -87,7 +97,8 @@ class Design:
         for begin in range(0, len(codes), PART):
             own = slice(begin, min(begin + PART, len(codes)))
             Z = Coordinates(self.coordinates(X[own]))
-            yield Part(own, Z, self.coding.encode(codes[own]), weight[own])
+            left = self.left_out(codes[own], weight[own])
+            yield Part(own, Z, self.coding.encode(codes[own]), weight[own], left)
 
 
 @dataclass(frozen=True)

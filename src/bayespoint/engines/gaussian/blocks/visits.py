@@ -128,7 +128,7 @@ def sweep(
     largest, widest = np.zeros((2, n))
     law = order.likelihood.constants
     new = None if sites is None else [one.copy() for one in sites]
-    for i, belief, own, space, weight, (e, f, y) in outputs_of(block, order):
+    for i, belief, (own, space, _, weight, _), (e, f, y) in outputs_of(block, order):
         if belief.is_prior:
             widest[i] = max(widest[i], e.max(initial=0.0))
         removed = belief.removed(weight)
@@ -147,11 +147,11 @@ def sweep(
 
 def outputs_of(block: Any, order: Order) -> Iterator[tuple]:
     """Variances and means of the outputs of some rows at a time, with their labels."""
-    for own, space, targets, weight in order.design.parts(block):
+    for part in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
-            e = space.variances(belief.factor, is_triangular=True)
-            y = targets[:, belief.task].astype(np.float64)
-            yield i, belief, own, space, weight, (e, space.outputs(belief.mean), y)
+            e = part.space.variances(belief.factor, is_triangular=True)
+            y = part.targets[:, belief.task].astype(np.float64)
+            yield i, belief, part, (e, part.space.outputs(belief.mean), y)
 
 
 def find_sites(
@@ -179,13 +179,13 @@ def sweep_rows(
     block: Any, k: int, sites: list[SitesOfBlock], order: Order
 ) -> tuple[list[SitesOfBlock], SweepSums]:
     """The same for independent weights: messages of the rows are found anew, one after another."""
-    space, targets, weight = sparse_rows_of(block, order.design)
+    space, targets, weight, left = sparse_rows_of(block, order.design)
     new = [one.copy() for one in sites]
     largest, widest = np.zeros((2, len(sites)))
     for i, belief in enumerate(order.beliefs):
         if not len(weight):
             continue
-        labels = Labels(targets[:, belief.task], weight, order.likelihood)
+        labels = Labels(targets[:, belief.task], weight, order.likelihood, left)
         found = row_messages(space, labels, belief, sites[i])
         if found is None:  # no messages leave a posterior: stay, and let others move first
             largest[i] = np.inf
@@ -199,11 +199,12 @@ def sweep_rows(
     return new, SweepSums(precision, pull, largest, widest)
 
 
-def sparse_rows_of(block: Any, design: Design) -> tuple[Coordinates, NDArray, NDArray]:
-    """The rows of positive weight, as the compiled loops take them, their targets and weights."""
+def sparse_rows_of(block: Any, design: Design) -> tuple[Coordinates, NDArray, NDArray, NDArray]:
+    """Rows of positive weight, as compiled loops take them; targets, weights, those left out."""
     X, codes, weight = design.used(block)
     Z = design.coordinates(X) if len(codes) else sparse.csr_array((0, 1))
-    return sparse_rows(Coordinates(Z)), design.coding.encode(codes), weight
+    left = design.left_out(codes, weight)
+    return sparse_rows(Coordinates(Z)), design.coding.encode(codes), weight, left
 
 
 def row_messages(
@@ -248,23 +249,25 @@ def summarise(
 def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """What rows and sites look like with a full covariance, some of them at a time."""
     law = order.likelihood.constants
-    for i, belief, own, _, weight, (e, f, y) in outputs_of(block, order):
+    for i, belief, (own, _, _, weight, left), (e, f, y) in outputs_of(block, order):
         removed = belief.removed(weight)
         if sites is None:
             a, b, _ = find_sites((e, f), y, removed, belief, law)
         else:
             a, b = sites[i][:, own]
-        yield i, own, y * f, *_core.ep.summary((e, f), (y, a, b, removed), law)
+        left_out, _ = _core.ep.summary((e, f), (y, a, b, left), law)
+        _, constant = _core.ep.summary((e, f), (y, a, b, removed), law)
+        yield i, own, y * f, left_out, constant
 
 
 def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """The same for independent weights."""
     assert sites is not None
-    space, targets, weight = sparse_rows_of(block, order.design)
+    space, targets, weight, left = sparse_rows_of(block, order.design)
     for i, belief in enumerate(order.beliefs):
         if len(weight):
             margin = targets[:, i] * (space.rows() @ belief.mean)
-            labels = Labels(targets[:, belief.task], weight, order.likelihood)
+            labels = Labels(targets[:, belief.task], weight, order.likelihood, left)
             found = row_messages(space, labels, belief, sites[i])
             unknown = np.full(len(weight), np.log(0.5)), np.zeros(len(weight))
             yield i, slice(None), margin, *(unknown if found is None else found.constants())

@@ -14,6 +14,7 @@ from bayespoint.engines.gaussian.joint.gaussians import (
     OutputJoint,
     WeightJoint,
 )
+from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.prior import (
     DependentPrior,
     GaussianPrior,
@@ -112,7 +113,8 @@ def run_jointly(
     """Learn all classes together, by the engine's ``learn_jointly``."""
     n_points, n_classes = targets.shape
     codes = targets.argmax(axis=1)
-    labels = Labels(codes, request.weights(n_points), likelihood)
+    weight, left = request.weights(n_points), request.left_out(n_points)
+    labels = Labels(codes, weight, likelihood, left)
     where = place(engine, space, n_classes, request.start, type(likelihood))
     gaussian = where.gaussian
     with useful_threads(gaussian.width**2):
@@ -123,7 +125,8 @@ def run_jointly(
             if not gaussian.is_renewed:
                 raise LinAlgError("there is no posterior")
             mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
-            evidence, cavities = learned.log_evidence(), learned.cavities()
+            evidence = learned.log_evidence()
+            found = cavities(gaussian, learned.messages(), left / weight)
         except LinAlgError as error:
             raise lost(n_classes) from error
     if request.start is not None and request.start.log_evidence is not None:
@@ -134,7 +137,7 @@ def run_jointly(
         shared,
         likelihood,
         log_evidence=np.array([evidence]),
-        cavities=cavities,
+        cavities=found,
         messages=learned.messages(),
     )
     task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))

@@ -49,7 +49,7 @@ class JointSites:
     """
 
     def __init__(self, gaussian: JointGaussian, labels: Labels) -> None:
-        codes, weight, likelihood = labels
+        codes, weight, likelihood, _ = labels
         shape = len(codes), gaussian.mean.shape[1]
         self.gaussian, self.codes, self.weight = gaussian, codes, weight
         self._noise = float(likelihood.noise) ** 2
@@ -185,19 +185,15 @@ class JointSites:
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
         return log_evidence(self.weight @ constant, g.log_determinant, square)
 
-    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Means and covariances of the outputs of each point, given all other labels."""
-        return cavities(self.gaussian, self._messages, self.weight)
-
 
 def cavities(
-    gaussian: JointGaussian, messages: Messages, weight: NDArray
+    gaussian: JointGaussian, messages: Messages, share: NDArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What is left without one copy of a point's message (or all of it, if that is less)."""
-    share = (np.minimum(weight, 1.0) / weight)[:, None]
-    own, S = precisions(share * messages.rate), gaussian.S
-    system = np.eye(S.shape[1]) - S @ own
-    mean = gaussian.f - np.einsum("nij,nj->ni", S, share * messages.shift)
+    """Means and covariances of the outputs of each point without a share of its message."""
+    shift, rate = (share[:, None] * one for one in messages)
+    S = gaussian.S
+    system = np.eye(S.shape[1]) - S @ precisions(rate)
+    mean = gaussian.f - np.einsum("nij,nj->ni", S, shift)
     solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
     covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
     return solved[..., 0], covariance + gaussian.common[:, None, None]

@@ -14,7 +14,7 @@ from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection import KnapsackCV
+from papers.knapsack.search import KnapsackCV
 
 CS, BETAS = (0.5, 3.0), (0.3, 1.0, np.inf)
 

@@ -87,7 +87,7 @@ class KnapsackCV(MetaClassifier):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from bayespoint import BayesPointClassifier
-    >>> from bayespoint.selection import KnapsackCV
+    >>> from papers.knapsack.search import KnapsackCV
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X[:, :10], y, random_state=0)
     >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier(engine="knapsack"))
