@@ -126,9 +126,7 @@ class Model:
         posterior: Any = self.posterior
         if not isinstance(posterior, MixturePosterior):
             return None
-        pairs = [
-            by_values(*pair) for pair in zip(self.space.spaces, posterior.members, strict=True)
-        ]
+        pairs = [by_values(*pair) for pair in zip(self.space.spaces, posterior.members, strict=True)]
         spaces, members = zip(*pairs, strict=True)
         mixed = MixturePosterior(posterior.weights, members, posterior.codings, posterior.sizes)
         return list(spaces), mixed
