@@ -1,4 +1,4 @@
-"""Scores of points, from answers of classifiers drawn from a posterior."""
+"""Scores of rows, from answers of classifiers drawn from a posterior."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 
 def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
-    """The fitted classifier, and the points transformed by the pipeline before it."""
+    """The fitted classifier, and the rows transformed by the pipeline before it."""
     check_classifier(clf)
     check_is_fitted(clf)
     parts = split_pipeline(clf)
@@ -36,7 +36,7 @@ def check_classifier(clf: Any) -> None:
 
 
 def in_chunks(X: Any) -> Iterator[Any]:
-    """The points, chunk by chunk; a DataFrame stays a DataFrame."""
+    """The rows, chunk by chunk; a DataFrame stays a DataFrame."""
     for begin in range(0, n_rows(X), CHUNK):
         yield X[begin : begin + CHUNK]
 
@@ -85,7 +85,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def bald(
     n_draws: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.float64]:
-    r"""Mutual information between the label of a point and the weights, in nats.
+    r"""Mutual information between the label of a row and the weights, in nats.
 
     .. math:: I(x) = H\left[ E_w\, p(y | x, w) \right] - E_w\, H\left[ p(y | x, w) \right]
 
@@ -135,7 +135,7 @@ def bald(
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
     n_draws : int, default=1000
         Number of classifiers to draw, where drawing is needed.
     random_state : int, RandomState instance or None, default=None

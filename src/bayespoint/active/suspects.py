@@ -141,9 +141,9 @@ def suspect_labels(clf: Any, X: Any, y: ArrayLike) -> SuspectLabels:
 def left_out_probabilities(
     machine: BayesPointClassifier, codes: NDArray[np.intp]
 ) -> NDArray[np.float64] | None:
-    """Class probabilities of all training points given all other labels; None if not known.
+    """Class probabilities of all training rows given all other labels; None if not known.
 
-    They are not known either if these are not the codes of the training points.
+    They are not known either if these are not the codes of the training rows.
     """
     log_probability = machine.posterior_.left_out_log_probability
     kept = machine.model_.fact("label_scores")

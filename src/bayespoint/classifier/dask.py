@@ -124,7 +124,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         Parameters
         ----------
         X : dask array, dask data frame, path, Blocks or array-like
-            Training points. Blocks of a dask collection stay in the memory of workers. Files
+            Training rows. Blocks of a dask collection stay in the memory of workers. Files
             (.parquet, .csv, .npy, or a folder of .parquet files) and
             :class:`~bayespoint.rows.Blocks` are read by workers, block by block in every round;
             all workers must be able to read them. Other arrays are divided, and sent to the
@@ -166,7 +166,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Labels of points, as a lazy dask array."""
+        """Labels of rows, as a lazy dask array."""
         check_is_fitted(self)
         return lazily(self._local, "predict", X, self.classes_[:0])
 

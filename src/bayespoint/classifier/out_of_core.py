@@ -171,7 +171,7 @@ def check_blocks(parameters: Parameters, blocks: Blocks) -> None:
     if parameters.kernel_is_named and not parameters.kernel_is_linear and not has_kernel_rows:
         raise ValueError(
             f"A fit over blocks needs kernel='linear': the features of other kernels depend on "
-            f"all points. Got kernel={parameters.kernel!r}. Compute approximate features of every "
+            f"all rows. Got kernel={parameters.kernel!r}. Compute approximate features of every "
             "block first, for example with scikit-learn's Nystroem, or use "
             "engine='perceptron'."
         )
@@ -262,7 +262,7 @@ def class_weights(
 
 
 def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) -> Model:
-    """The model of an engine that asks for kernel rows, whose points stay in their file."""
+    """The model of an engine that asks for kernel rows; the training rows stay in their file."""
     blocks, whole = problem.blocks, problem.whole
     class_weight, is_class = class_weights(parameters, whole)
     labels, sample_weight = blocks.labels_and_weights()
@@ -276,7 +276,7 @@ def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) ->
     scaling = whole.scaling(class_weight) if parameters.standardize is True else None
     some = scaled_rows(blocks, where[:: -(-len(where) // SAMPLE)], scaling)
     space = DualSpace(parameters.make_kernel().fitted(some), parameters.ridge)
-    monitor.tell(f"measuring {len(where)} points")
+    monitor.tell(f"measuring {len(where)} rows")
     space.points = stored_points(space.kernel, blocks, where, scaling)
     codes = np.searchsorted(whole.labels[is_class], whole.labels)[places[given]]
     of_rows = Problem(

@@ -43,7 +43,7 @@ def most_evident(
     engine : ExpectationPropagation or LaplaceApproximation
         Computes the evidence.
     points, targets, weight
-        Training points, labels of all tasks, weights or None.
+        Training rows, labels of all tasks, weights or None.
     n_jobs : int or None
         Threads.
     until : float, default=inf

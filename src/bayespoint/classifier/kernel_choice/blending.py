@@ -76,11 +76,11 @@ def mixture_weights(
     Parameters
     ----------
     log_probability : ndarray of shape (n_members, n)
-        log p_k(label of point i | all other labels) of each member.
+        log p_k(label of row i | all other labels) of each member.
     weight : ndarray of shape (n,), optional
-        How many copies each point counts for.
+        How many copies each row counts for.
     prior : ndarray of shape (n_members,), optional
-        Points that each member is given before any is seen; none by default.
+        Rows that each member is given before any is seen; none by default.
 
     Returns
     -------

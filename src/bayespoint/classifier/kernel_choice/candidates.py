@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     free : tuple of str
         Positive parameters that the evidence finds; none: the kernel stays as it is.
     in_halves : bool
-        Whether the parameters are learned from each half of the points, or once from all.
+        Whether the parameters are learned from each half of the rows, or once from all.
     tied : bool
         Whether all numbers of a parameter that is an array have a common factor that is found, and
         keep their ratios.
@@ -74,26 +74,26 @@ def candidates(
     constant: bool,
     scale: Any = 1.0,
 ) -> list[Candidate]:
-    r"""The candidates for these points.
+    r"""The candidates for these rows.
 
     * *linear*, its scale learned; and *rbf* where nothing may be learned;
     * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
       a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
-      would let these decide on all distances. Its width is learned, and, as few points of many
+      would let these decide on all distances. Its width is learned, and, as few rows of many
       classes let the evidence prefer wide kernels, once more fixed;
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
-      there are more features than points, most of them tell nothing;
+      there are more features than rows, most of them tell nothing;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
-    * *a rough width for each feature*, and *a width for each feature*, where there are points
-      enough; with fewer points the widths of the latter begin with those of *rbf by relevance*.
+    * *a rough width for each feature*, and *a width for each feature*, where there are rows
+      enough; with fewer rows the widths of the latter begin with those of *rbf by relevance*.
       With categories there is a width for each column, and no linear part, whose effects have one
       scale in all columns: its evidence leaves no signal to the widths.
 
     Parameters
     ----------
     points : ndarray of shape (n, n_features)
-        Training points, of unit variance.
+        Training rows, of unit variance.
     block : ndarray of int, shape (n_features,)
         The block of each feature: the levels of a category are one, and each number.
     gamma : float, array or None
@@ -183,7 +183,7 @@ def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candi
 
 
 def basis_size(n_points: int, n_tasks: int, n_machines: int = MACHINES) -> int | None:
-    """Points of the basis of each machine; None takes all."""
+    """Rows of the basis of each machine; None takes all."""
     affordable = int(np.sqrt(BUDGET / (n_points * n_tasks * n_machines)))
     size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
     return size if size < n_points else None

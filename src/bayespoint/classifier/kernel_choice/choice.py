@@ -48,7 +48,7 @@ class Member(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A candidate with kernels, and of each the points that it was not learned from."""
+    """A candidate with kernels, and of each the rows that it was not learned from."""
 
     name: str
     kernels: list[tuple[Any, Any]]
@@ -57,9 +57,9 @@ class Learned(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A candidate in words, its machines, and probabilities of the classes of training points.
+    """A candidate in words, its machines, and probabilities of the classes of training rows.
 
-    A probability knows neither the label of its point nor a kernel that was learned from it.
+    A probability knows neither the label of its row nor a kernel that was learned from it.
     """
 
     words: str
@@ -75,12 +75,12 @@ class Choice(NamedTuple):
     mixture : list of (float, dict)
         Weights and parameters of the machines.
     models : list of Model
-        The machines, trained on all points.
+        The machines, trained on all rows.
     temperature : float
         The temperature of the mixture.
     left_out : ndarray of shape (n, n_classes) or None
-        Probabilities of the classes of each training point, given all other labels; weights and
-        temperature were learned without its half of the points. None for perceptrons, which have
+        Probabilities of the classes of each training row, given all other labels; weights and
+        temperature were learned without its half of the rows. None for perceptrons, which have
         their own.
     reasons : list of str
         What was chosen, and why.
@@ -106,29 +106,29 @@ class Choice(NamedTuple):
 def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
-    1. For each candidate, the evidence of at most 200 points finds kernel parameters. Where these
+    1. For each candidate, the evidence of at most 200 rows finds kernel parameters. Where these
        are many, or begin with correlations of features and labels, each of two halves of the
-       points finds its own, and there are two machines.
-    2. Each kernel is trained on all points, with a basis of at most 300. Leave-one-out predictions
-       of the points of the *other* half are honest: neither their label nor their half took part.
+       rows finds its own, and there are two machines.
+    2. Each kernel is trained on all rows, with a basis of at most 300. Leave-one-out predictions
+       of the rows of the *other* half are honest: neither their label nor their half took part.
     3. The weights of all candidates, and then the temperature of their mixture, maximise the
-       probability of the labels by these predictions. Five points more are given to candidates
-       that may be as good as the best one, so that few points lead to a mean of several. (A
+       probability of the labels by these predictions. Five rows more are given to candidates
+       that may be as good as the best one, so that few rows lead to a mean of several. (A
        mixture of forecasts that are neither too timid nor too sure is too timid, so that
        temperatures of the candidates would not do.)
-    4. All but the four candidates of the largest weights are dropped. With more than 600 points
+    4. All but the four candidates of the largest weights are dropped. With more than 600 rows
        there are two, which are trained with a larger basis, if time allows, and weighed again.
     5. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
-    Nothing is random: the halves depend on the points alone.
+    Nothing is random: the halves depend on the rows alone.
 
     Parameters
     ----------
     parameters : Parameters
         What was decided; the rest is chosen.
     problem : Problem
-        Points of unit variance, and their classes.
+        Rows of unit variance, and their classes.
     train : callable
         Trains a machine with given parameters on the problem.
 
@@ -224,7 +224,7 @@ def learn(
     halves: list[NDArray[np.intp]],
     clock: Clock,
 ) -> Learned:
-    """Learn the parameters of a candidate: from all points, from each half, or not at all."""
+    """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
     parts: list = [(np.concatenate(halves), slice(None))]
     if candidate.in_halves:
         parts = [halves, halves[::-1]]
@@ -245,7 +245,7 @@ def learn(
 
 
 def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Candidate:
-    """The candidate for a search on some points."""
+    """The candidate for a search on some rows."""
     if not candidate.by_relevance:
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
@@ -263,7 +263,7 @@ def try_out(
     train: Train,
     clock: Clock,
 ) -> Tried:
-    """Train with each kernel that was learned, and predict the points it was not learned from."""
+    """Train with each kernel that was learned, and predict the rows it was not learned from."""
     members, everywhere = [], []
     left_out = np.empty((len(problem.codes), len(problem.classes)))
     for kernel, others in learned.kernels:

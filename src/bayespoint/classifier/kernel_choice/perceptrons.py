@@ -1,4 +1,4 @@
-"""Perceptrons as candidates, where points are many."""
+"""Perceptrons as candidates, where rows are many."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def best_perceptron(
     Parameters
     ----------
     problem : Problem
-        Points of unit variance, and their classes.
+        Rows of unit variance, and their classes.
     gamma : float, array or None
         The gamma that was asked for, or None.
     train : callable
@@ -36,7 +36,7 @@ def best_perceptron(
     Returns
     -------
     tuple or None
-        None where there are too few or too many points.
+        None where there are too few or too many rows.
     """
     n_points, n_features = len(problem.points), problem.block.max() + 1
     if not FEWEST <= n_points <= MOST:
@@ -59,7 +59,7 @@ def best_perceptron(
 
 
 def first_visit_loss(model: Model, problem: Problem) -> float:
-    """Log-loss of training points by perceptrons that have not learned from them."""
+    """Log-loss of training rows by perceptrons that have not learned from them."""
     decision: Any = model.posterior.oob_decision("bayes_point")
     known = np.isfinite(decision).all(axis=1)
     answers = model.posterior.log_probability(decision[known], "bayes_point")
