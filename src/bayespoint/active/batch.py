@@ -142,11 +142,3 @@ def kinds(points: Any) -> NDArray[np.intp]:
         keys = [row.tobytes() for row in dense]
     known: dict[Any, int] = {}
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
-
-
-def one_of_each(
-    candidates: NDArray[np.intp], kind: NDArray[np.intp], rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """One candidate of each kind, drawn at random."""
-    shuffled = rng.permutation(candidates)
-    return shuffled[np.unique(kind[shuffled], return_index=True)[1]]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.pipelines import n_rows, split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
@@ -17,9 +17,7 @@ CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
     """The fitted classifier, and the points transformed by the pipeline before it."""
-    check_classifier(clf)
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    parts = machine_of(clf)
     return parts.last, parts.transform(X)
 
 

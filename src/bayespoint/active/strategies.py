@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from bayespoint.active.batch import choose_lazily, kinds, one_of_each
+from bayespoint.active.batch import choose_lazily, kinds
 from bayespoint.active.classifiers import drawn_outputs, probabilities, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
+from bayespoint.classifier.calibration import one_of_each
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.validation import is_number, new_points
 
@@ -148,7 +149,8 @@ def query(
     while len(chosen) < n:
         if waiting.all():
             waiting = taken  # only copies of points already taken are left
-        candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
+        candidates = np.flatnonzero(~waiting)
+        candidates = candidates[one_of_each(kind[candidates], rng)]
         n_now = min(n - len(chosen), len(candidates))
         picked = choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
         chosen.extend(picked)
