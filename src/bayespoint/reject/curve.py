@@ -144,10 +144,10 @@ class RejectionCurve:
                 f"rates must lie in [0, 1): with every point rejected the error is undefined. "
                 f"Got {rates} instead."
             )
-        coverage = 1 - self.rate
+        counts = 1 - self.rate, self.error * (1 - self.rate)
         # With ties in random order the expected number of errors is linear in the coverage.
-        knots = (np.append(0.0, one[::-1]) for one in (coverage, self.error * coverage))
-        return np.interp(1 - rates, *knots) / (1 - rates)
+        accepted, errors = (np.append(0.0, one[::-1]) for one in counts)
+        return np.interp(1 - rates, accepted, errors) / (1 - rates)
 
     def at_rate(self, rate: float) -> OperatingPoint:
         """The operating point with the largest rejection rate not above `rate`."""
