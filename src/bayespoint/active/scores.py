@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.pipelines import n_rows, split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
@@ -19,9 +19,7 @@ CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
     """The fitted classifier, and the rows transformed by the pipeline before it."""
-    check_classifier(clf)
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    parts = machine_of(clf)
     return parts.last, parts.transform(X)
 
 
@@ -99,6 +97,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import entropy
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> entropy(clf, [[1.0], [-1.0], [0.0]]).round(4)
@@ -154,6 +153,7 @@ def bald(
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import bald
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> bald(clf, [[0.0], [1.0], [10.0]]).round(4)  # far away the noise matters little

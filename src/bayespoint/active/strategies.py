@@ -19,6 +19,7 @@ from bayespoint.active.scores import (
     unwrap,
     votes,
 )
+from bayespoint.classifier.calibration import one_of_each
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.validation import is_number, new_points
@@ -156,14 +157,6 @@ def kinds(points: Any) -> NDArray[np.intp]:
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
 
 
-def one_of_each(
-    candidates: NDArray[np.intp], kind: NDArray[np.intp], rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """One candidate of each kind, drawn at random."""
-    shuffled = rng.permutation(candidates)
-    return shuffled[np.unique(kind[shuffled], return_index=True)[1]]
-
-
 Strategy = str | Callable[[Any, Any], NDArray]
 
 
@@ -297,7 +290,8 @@ def query(
     while len(chosen) < n:
         if waiting.all():
             waiting = taken  # only copies of points already taken are left
-        candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
+        candidates = np.flatnonzero(~waiting)
+        candidates = candidates[one_of_each(kind[candidates], rng)]
         n_now = min(n - len(chosen), len(candidates))
         picked = choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
         chosen.extend(picked)

@@ -203,14 +203,13 @@ def expected_scores(
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval of as many independent rows as vary
-        as much, and ``"log_loss"``. The mean of few
-        losses is skewed: its interval begins where Student's does, and ends where that of its
-        logarithm does. Few surprising rows decide on a log-loss, and there may be none among the
-        training rows. So its variance is the larger of what was seen and what the forecasts
-        themselves make one expect. Of groups, both variances are multiplied by how much more the
-        sums of groups vary than they would if rows were independent (E. L. Korn and
-        B. I. Graubard, 1998).
+        ``"error"``, with the exact (Clopper-Pearson) interval of as many independent rows as say
+        as much, and ``"log_loss"``. The mean of few losses is skewed: its interval begins where
+        Student's does, and ends where that of its logarithm does. Few surprising rows decide on a
+        log-loss, and there may be none among the training rows. So its variance is the larger of
+        what was seen and what the forecasts themselves make one expect. Of groups, both variances
+        are multiplied by how much more the sums of groups vary than they would if rows were
+        independent (E. L. Korn and B. I. Graubard, 1998).
 
     Examples
     --------
@@ -283,19 +282,13 @@ def expected_scores_of_parts(
     n = total**2 / squares  # points of equal weight that say as much
     variance = max(seen_square - seen**2, square - mean**2, 0.0)
     (units, of_errors), (_, of_losses) = groups or [(n, 1.0)] * 2
-    quantile = quantile_of(units)
-    widths = quantile * DEPENDENCE
+    widths = DEPENDENCE * stdtrit(max(units - 1, 1.0), HIGH)  # Student's quantile
     known = n / of_errors * (ndtri(HIGH) / widths) ** 2  # independent points that say as much
     half = widths * np.sqrt(variance * of_losses / n)
     return {
-        "error": error_estimate(known, wrong),
+        "error": error_estimate(float(known), wrong),
         "log_loss": loss_estimate(seen, float(half), n_learned / units),
     }
-
-
-def quantile_of(units: float) -> float:
-    """The quantile of Student's distribution for so many independent values."""
-    return float(stdtrit(max(units - 1, 1.0), HIGH))
 
 
 def one_of_each(groups: NDArray, rng: Any) -> NDArray[np.intp]:

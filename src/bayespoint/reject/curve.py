@@ -144,9 +144,10 @@ class RejectionCurve:
                 f"rates must lie in [0, 1): with every row rejected the error is undefined. "
                 f"Got {rates} instead."
             )
-        coverage = 1 - self.rate
+        counts = 1 - self.rate, self.error * (1 - self.rate)
         # With ties in random order the expected number of errors is linear in the coverage.
-        return np.interp(1 - rates, *_from_zero(coverage, self.error * coverage)) / (1 - rates)
+        accepted, errors = (np.append(0.0, one[::-1]) for one in counts)
+        return np.interp(1 - rates, accepted, errors) / (1 - rates)
 
     def at_rate(self, rate: float) -> OperatingPoint:
         """The operating point with the largest rejection rate not above `rate`."""
@@ -233,17 +234,15 @@ class RejectionCurve:
     ) -> RiskNotReachedError:
         accepted, errors = self._counts()
         start = first_test(self.n_samples, risk, confidence_level)
-        asked: dict[str, Any] = {
-            "risk": risk, "confidence_level": confidence_level, "share": share,
-        }  # fmt: skip
+        asked: Any = {"confidence_level": confidence_level, "n_points": self.n_samples}
+        asked |= {"risk": risk, "share": share}
         if start > self.n_samples:
-            return RiskNotReachedError(**asked, n_points=self.n_samples, n_needed=start)
+            return RiskNotReachedError(**asked, n_needed=start)
         first = np.flatnonzero(accepted >= start)[-1]
         n, k = int(accepted[first]), int(errors[first])
         needed = points_needed(risk, confidence_level, k / n)
         return RiskNotReachedError(
             **asked,
-            n_points=self.n_samples,
             n_needed=None if needed is None else -(-needed * self.n_samples // n),
             n_accepted=n,
             n_errors=k,
@@ -377,8 +376,3 @@ def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
             f"not zero everywhere. Got {n} rows of total weight {weight.sum():g} instead."
         )
     return weight
-
-
-def _from_zero(coverage: NDArray, errors: NDArray) -> tuple[NDArray, NDArray]:
-    """Knots for `np.interp`: increasing coverage, from 0."""
-    return np.append(0.0, coverage[::-1]), np.append(0.0, errors[::-1])
