@@ -35,7 +35,8 @@ from bayespoint.tools.monitor import current_monitor
 # one, if there are more points.
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
-SMALLER, MOST_TIMES = 0.3, 4  # factor of a scale that is too large, and how often it is tried
+# Temperature from which a machine is too sure, and the factor of its scale that is then tried.
+TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
@@ -47,7 +48,6 @@ class Learned(NamedTuple):
 
     name: str
     kernels: list[tuple[Any, Any]]
-    note: str = ""
     is_learned: bool = True
 
     def weaker(self) -> Learned:
@@ -69,13 +69,9 @@ class Tried(NamedTuple):
     learned: Learned
     members: list[tuple[dict[str, Any], Model]]  # of each machine its parameters
     left_out: NDArray[np.float64]
-    loss: float  # of the probabilities at their best temperature
+    temperature: float  # the best one of the probabilities
+    loss: float  # of them at this temperature
     words: str
-
-    @property
-    def n_learned(self) -> float:
-        """Numbers that the probabilities have from all labels."""
-        return LEARNED * (len(self.members) == 1 and self.learned.is_learned)
 
 
 class Choice(NamedTuple):
@@ -129,8 +125,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        temperatures of the candidates would not do.)
     4. All but the four candidates of the largest weights are dropped; with more than 600 points,
        all but two. Few points, which can be told apart, let the evidence find scales that are too
-       large for many. So those of the rest become smaller as long as predictions, at their best
-       temperature, become better.
+       large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
+       becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 points, the rest is trained with a larger basis, if time allows. All are
        weighed again.
     6. What to expect on new data is learned from predictions of each half by the weights and the
@@ -194,7 +190,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         for params, model in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), params))
             models.append(model)
-    n_learned = float(sum(part * one.n_learned for part, one in weighed))
+    from_all = [one.learned.is_learned and len(one.members) == 1 for one in course.tried]
+    n_learned = LEARNED * float(blend.share @ from_all)
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
 
@@ -235,14 +232,13 @@ class Course:
         self.tried.append(self.try_out(self.learn(candidate), size))
 
     def weaken(self, k: int, size: int | None) -> None:
-        """Make the scale of a candidate smaller as long as that is better."""
-        for _ in range(MOST_TIMES if self.tried[k].learned.is_learned else 0):
-            if self.clock.left <= 0:
+        """Make the scale of a candidate that is too sure smaller, as long as that is better."""
+        one = self.tried[k]
+        while one.learned.is_learned and one.temperature > TOO_SURE and self.clock.left > 0:
+            weaker = self.try_out(one.learned.weaker(), size)
+            if weaker.loss >= one.loss:
                 return
-            weaker = self.try_out(self.tried[k].learned.weaker(), size)
-            if weaker.loss >= self.tried[k].loss:
-                return
-            self.tried[k] = weaker
+            self.tried[k] = one = weaker
 
     def enlarge(self, kept: NDArray[np.intp]) -> None:
         """Train some candidates with a larger basis, if there is time; drop the others."""
@@ -292,7 +288,7 @@ class Course:
             kernel = most_evident(started, self.parameters.engine, *data, *search)
             kernels.append((kernel, others))
         cut = ", search ended by max_time" * (time.monotonic() > until)
-        return Learned(candidate.name, kernels, cut)
+        return Learned(candidate.name + cut, kernels)
 
     def try_out(self, learned: Learned, size: int | None) -> Tried:
         """Train with each kernel, and predict the points that it was not learned from."""
@@ -316,7 +312,7 @@ class Course:
         words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
         if len(members) > 1:
             words += f", halves differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
-        return Tried(learned, members, left_out, loss, words + learned.note)
+        return Tried(learned, members, left_out, alone.temperature, loss, words)
 
 
 def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Candidate:
