@@ -162,10 +162,10 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
     largest = basis_size(len(problem.codes), problem.coding.n_tasks, 1) or len(problem.codes)
     is_large = parameters.n_components == "auto" and largest > MANY_COMPONENTS
-    few = FEW_COMPONENTS if is_large else course.parameters.n_components
+    few: Any = FEW_COMPONENTS if is_large else course.parameters.n_components
     for candidate in considered:
         course.consider(candidate, few)
-    kept = np.flatnonzero(course.blended().share)
+    kept = np.flatnonzero(course.blended().share).tolist()
     for k in kept:
         course.weaken(k, few)
     if is_large:
@@ -240,7 +240,7 @@ class Course:
                 return
             self.tried[k] = one = weaker
 
-    def enlarge(self, kept: NDArray[np.intp]) -> None:
+    def enlarge(self, kept: list[int]) -> None:
         """Train some candidates with a larger basis, if there is time; drop the others."""
         n_machines = sum(len(self.tried[k].members) for k in kept)
         size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
