@@ -36,6 +36,7 @@ def best_temperature(
     weight: NDArray[np.float64] | None = None,
     n_points: float | None = None,
     caution: float = CAUTION,
+    doubt: float = 0.0,
 ) -> float:
     r"""The temperature T that makes softmax(scores / T) the best forecast of the classes.
 
@@ -54,6 +55,9 @@ def best_temperature(
         How many rows there are, if only some of them are given.
     caution : float, default=50
         For how many rows the logarithm is halved.
+    doubt : float, default=0.0
+        Rows that are taken to be of another class than they are, as J. Platt (1999) does: where
+        all forecasts are right, the best temperature would be 0.
 
     Returns
     -------
@@ -69,23 +73,25 @@ def best_temperature(
     >>> print(f"{best_temperature(scores, codes):.2f}")  # log 3 = 3 / 2.73
     2.60
     """
-    n, loss = loss_by_temperature(scores, codes, weight)
+    n, loss = loss_by_temperature(scores, codes, weight, doubt)
     return temperature_of_least(loss, n if n_points is None else n_points, caution)
 
 
 def loss_by_temperature(
-    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None
+    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None, doubt: float = 0.0
 ) -> tuple[float, Callable[[float], float]]:
     """How many copies of rows there are, and their log-loss as a function of log T."""
     copies = np.ones(len(codes)) if weight is None else weight
     n = float(copies.sum())
     some = slice(None, None, -(-len(codes) // MOST_TEMPERATURE_POINTS))
     scores, codes, copies = scores[some], codes[some], copies[some]
-    rows, scale = np.arange(len(codes)), n / copies.sum()
+    rows, scale, wrong = np.arange(len(codes)), n / copies.sum(), doubt / (n + 2 * doubt)
 
     def loss(log_temperature: float) -> float:
-        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)[rows, codes]
-        return -scale * (copies @ log_p)
+        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)
+        own = log_p[rows, codes]
+        others = (log_p.sum(axis=1) - own) / max(scores.shape[1] - 1, 1)
+        return -scale * (copies @ ((1 - wrong) * own + wrong * others))
 
     return n, loss
 

@@ -20,6 +20,8 @@ from bayespoint.kernels import (
 POINTS_TO_LEARN = 10  # points from which scales are learned
 # Points for each feature from which widths of features are learned.
 POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
+POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
+VERY_MANY = 8  # features for each point, of which most tell nothing
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
@@ -131,7 +133,7 @@ def candidates(
     ]
     if d == 1:
         return found
-    if n_points >= POINTS_A_ROUGH_FEATURE * d:
+    if n_points >= max(POINTS_A_ROUGH_FEATURE * d, POINTS_OF_ROUGH_WIDTHS):
         widths: Kernel = ExponentialKernel(gamma=np.full(len(block), ROUGH_WIDTH / d), ranks=True)
         name = "a rough width for each feature"
         found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
@@ -152,7 +154,8 @@ def relevance(
     """What each feature tells of the labels by itself, of sum 1; equal in a block.
 
     The mean squared correlation with the classes, less what chance brings, 1 / n, and a tenth of
-    it for features that tell nothing.
+    it for features that tell nothing. Of very many features chance lets some tell a little: they
+    are squared, so that few decide.
     """
     copies = np.ones(len(codes)) if weight is None else weight
     chance, part = 1 / copies.sum(), copies / copies.sum()
@@ -162,6 +165,8 @@ def relevance(
     square = ((part[:, None] * x).T @ z) ** 2 / np.where(variance > 0, variance, 1.0)
     told = np.maximum(square.mean(axis=1) - chance, 0.0) + 0.1 * chance
     told = (np.bincount(block, told) / np.bincount(block))[block]
+    if len(np.unique(block)) > VERY_MANY * copies.sum():
+        told = told**2
     return told / told.sum()
 
 
