@@ -127,7 +127,7 @@ def read(path: str, block_info: dict | None = None) -> np.ndarray:
 
 def warm_up(params: dict) -> None:
     """Import and load compiled code, so that its time does not count."""
-    import bayespoint.rows.dask.executor  # noqa: F401
+    import bayespoint.rows.dask.cluster  # noqa: F401
 
     X = np.random.default_rng(0).normal(size=(100, 2))
     BayesPointClassifier(**params).fit(from_arrays(X, X[:, 0] > 0, block_rows=50))

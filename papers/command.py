@@ -23,8 +23,7 @@ from bayespoint.cli.output.errors import (
     run_app,
     say_error,
 )
-from bayespoint.cli.output.printing import NumbersTable, facts, print_json, show
-from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.cli.output.printing import NumbersTable, ProgressMonitor, facts, print_json, show
 from bayespoint.exceptions import one_line
 from bayespoint.tools.extras import require
 from bayespoint.tools.monitor import watch

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numba
@@ -17,6 +18,7 @@ import pytest
 import bayespoint
 from bayespoint._core import compiler
 from bayespoint._core.compiler import compiled
+from bayespoint.tools.monitor import Monitor, watch
 
 PACKAGE = Path(bayespoint.__file__).parent
 CALLEE = """
@@ -338,6 +340,33 @@ with watch(Told()):
             ends.append(listener.passes)
 print(json.dumps([ends, [words for words in Told.messages if "compil" in words]]))
 """
+
+
+def dispatched(module):
+    """The event of a function of this module."""
+    function = SimpleNamespace(__module__=module)
+    return Mock(data={"dispatcher": Mock(py_func=function)})
+
+
+def test_a_slow_compilation_is_told_once_without_a_monitor(monkeypatch, capsys):
+    """On standard error; the time between two compilations does not count."""
+    now = 0.0
+    monkeypatch.setattr(compiler.time, "monotonic", lambda: now)
+    listener, ours = compiler.Compilations(), dispatched("bayespoint._core.ep")
+    text = "bayespoint: compiling; compiled code is kept for later fits\n"
+    with watch(Monitor()):
+        for _ in range(3):
+            now += 10.0
+            listener.on_start(ours)
+            now += 0.3 * compiler.SLOW
+            listener.on_end(ours)
+        listener.on_start(ours)
+        now += compiler.SLOW
+        listener.on_start(dispatched("somebody.else"))
+        assert capsys.readouterr().err == ""
+        for _ in range(2):
+            listener.on_start(ours)
+    assert capsys.readouterr().err == text
 
 
 def test_a_compilation_can_be_left_and_says_that_it_goes_on(tmp_path):

@@ -308,7 +308,7 @@ def test_labels_are_no_oracle():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_queries": 29}, r"n_queries must be an int in the range \[0, 28\], the points left"),
+        ({"n_queries": 29}, r"n_queries must be an int in the range \[0, 28\], the rows left"),
         ({"n_queries": -1}, "Got -1"),
         ({"start": 0}, r"start must be an int in the range \[1, 30\].* Got 0"),
         ({"start": 31}, "Got 31"),

@@ -323,7 +323,7 @@ def test_the_cost_of_a_batch_grows_linearly():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n": 41}, r"n must be an int in the range \[1, 40\], the points of the pool.* Got 41"),
+        ({"n": 41}, r"n must be an int in the range \[1, 40\], the rows of the pool.* Got 41"),
         ({"n": 0}, r"n must be an int in the range \[1, 40\].* Got 0"),
         ({"n": 1.5}, "Got 1.5"),
         ({"n": True}, "Got True"),
@@ -336,7 +336,7 @@ def test_the_cost_of_a_batch_grows_linearly():
         ({"strategy": None}, "Got None instead"),
         (
             {"strategy": lambda clf, X: [1.0]},
-            r"each of the 40 points. Got an array of shape \(1,\)",
+            r"each of the 40 rows. Got an array of shape \(1,\)",
         ),
         ({"strategy": lambda clf, X: -np.ones(40)}, "with values from -1 to -1"),
         ({"strategy": lambda clf, X: np.full(40, np.nan)}, "finite"),

@@ -1,10 +1,12 @@
 """Attack the library: thousands of hostile fits, files, commands and requests.
 
     python -m tests.attack --fits 2700 --sequences 3000 --files 10500 --commands 300
+    python -m tests.attack --processor Haswell --busy 2
 
 Each case is a number, so that any of them can be repeated: ``--only fits:123``. Cases run in a
 process of their own, which may crash. The table at the end counts what they came to: fine results,
-clear errors, and what is wrong, which is to be nothing.
+clear errors, and what is wrong, which is to be nothing. ``--processor`` rounds numbers as another
+processor does, and ``--busy`` lets other processes count all the while.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import os
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.attack import blocks, commands, files, fits, labelling, sequences
@@ -45,12 +49,28 @@ def work(kind: str, first: int, last: int) -> None:
         print(json.dumps([seed, name, *outcome]), flush=True)
 
 
-def cases(kind: str, n: int, first: int) -> Iterator[tuple[int, str, str, str]]:
+@contextmanager
+def busy(n: int) -> Iterator[None]:
+    """Let n processes take what they can of the processors."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def cases(
+    kind: str, n: int, first: int, processor: str | None = None
+) -> Iterator[tuple[int, str, str, str]]:
     """Seed, name, kind and reason of all cases; a process that dies is replaced."""
-    seed, last = first, first + n
+    seed, last, env = first, first + n, dict(os.environ)
+    if processor is not None:  # read when OpenBLAS is loaded; compiled code uses no other processor
+        env |= {"OPENBLAS_CORETYPE": processor, "NUMBA_CPU_NAME": "generic"}
     while seed < last:
         command = [sys.executable, "-m", "tests.attack", "--work", kind, str(seed), str(last)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 found = json.loads(line)
@@ -76,6 +96,8 @@ def main() -> int:
         parser.add_argument(f"--{kind}", type=int, default=number, metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
     parser.add_argument("--only", metavar="KIND:SEED", help="one case")
+    parser.add_argument("--processor", metavar="NAME", help="as OPENBLAS_CORETYPE: Haswell")
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="processes that count")
     parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--clear", action="store_true", help="list the clear errors as well")
     options = parser.parse_args()
@@ -87,10 +109,17 @@ def main() -> int:
         kind, _, seed = options.only.partition(":")
         print(*ATTACKS[kind][0](kind, int(seed)), sep="\n")
         return 0
+    with busy(options.busy):
+        return run(options)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run all cases, and print what they came to."""
     rows, n_wrong = [], 0
     for kind in ATTACKS:
         began, counts, reasons = time.monotonic(), Counter(), Counter()
-        for seed, name, outcome, reason in cases(kind, getattr(options, kind), options.first):
+        n, given = getattr(options, kind), (options.first, options.processor)
+        for seed, name, outcome, reason in cases(kind, n, *given):
             counts[outcome] += 1
             reasons[outcome, shape_of(reason)] += 1
             if counts.total() % 250 == 0:

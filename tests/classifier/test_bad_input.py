@@ -358,7 +358,7 @@ def test_one_constant_feature_changes_nothing_of_importance():
 def test_zero_rows():
     zeros = np.where(np.arange(60)[:, None] < 5, 0, X)
     fails(
-        r"Training point 0 \(5 in all\) is zero in feature space.*fit_intercept=True.*or drop",
+        r"Training row 0 \(5 in all\) is zero in feature space.*fit_intercept=True.*or drop",
         zeros,
         engine="perceptron",
         fit_intercept=False,
@@ -373,7 +373,7 @@ def test_nothing_but_zeros():
     """Even the mean of k(x, x) is zero then. A machine with label noise falls back on its prior."""
     zeros = np.zeros((60, 2))
     fails(
-        r"Training point 0 \(60 in all\) is zero",
+        r"Training row 0 \(60 in all\) is zero",
         zeros,
         fit_intercept=False,
         ridge="mean",

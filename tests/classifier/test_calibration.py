@@ -212,3 +212,15 @@ def test_plausibility_falls_with_the_standard_errors_that_a_member_is_behind():
     chance = plausibility(np.stack([first, first - away - 1, first - away - 3]))
     np.testing.assert_allclose(chance[1:] / chance[0], np.exp([-0.5, -4.5]))
     assert plausibility(np.stack([first, first])).tolist() == [0.5, 0.5]
+
+
+def test_doubt_bounds_the_temperature_of_forecasts_that_are_all_right():
+    scores = np.tile([[0.0, 3.0]], (40, 1))
+    codes = np.ones(40, dtype=int)
+    sure = best_temperature(scores, codes, caution=0.0)
+    assert sure == pytest.approx(np.exp(-2), rel=1e-3)  # the bound
+    wrong = 0.5 / 41  # half a point of 40, and of another half that is right
+    found = best_temperature(scores, codes, caution=0.0, doubt=0.5)
+    assert found == pytest.approx(3 / np.log((1 - wrong) / wrong), rel=1e-3)
+    heavy = best_temperature(scores[:20], codes[:20], np.full(20, 2.0), caution=0.0, doubt=0.5)
+    assert heavy == pytest.approx(found, rel=1e-6)

@@ -49,7 +49,7 @@ def test_weights_of_any_size(weight):
 def test_predictions_that_are_no_numbers_are_an_error():
     clf = fitted(engine="laplace")
     clf.posterior_.mean[:] = np.nan
-    with pytest.raises(ValueError, match=r"Predictions for 60 of 60 points overflow"):
+    with pytest.raises(ValueError, match=r"Predictions for 60 of 60 rows overflow"):
         clf.predict_proba(X)
 
 

@@ -16,7 +16,7 @@ from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
 from bayespoint.cli.app import COMMANDS, EXIT_CODES, flat, flowing
 from bayespoint.cli.output.errors import ExitCode
-from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.cli.output.printing import ProgressMonitor
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import NAMES
 

@@ -69,8 +69,8 @@ def test_summary_for_people(tmp_path):
     data, model = write(loans(400), tmp_path / "data.csv"), tmp_path / "m.bpm"
     options = ["--target", "repaid", "--model", model, *FAST]
     shown = " ".join(succeed("train", data, *options, "--max-error", 0.2).stdout.split())
-    assert "guarantee error on the accepted points at most 20 % with confidence 95 %" in shown
-    assert "of 120 calibration points accepted" in shown
+    assert "guarantee error on the accepted rows at most 20 % with confidence 95 %" in shown
+    assert "of 120 calibration rows accepted" in shown
 
 
 def test_predict_uses_the_threshold_of_the_model(promised, tmp_path):
@@ -116,7 +116,7 @@ def test_info_and_evaluate_show_the_guarantee(promised, tmp_path):
     told = ask_json("info", promised / "loans.bpm")
     assert told["guarantee"]["risk"] == 0.1
     assert ask_json("info", promised / "plain.bpm")["guarantee"] is None
-    words = "error on the accepted points at most 10 % with confidence 90 %"
+    words = "error on the accepted rows at most 10 % with confidence 90 %"
     assert words in " ".join(succeed("info", promised / "loans.bpm").stdout.split())
     report = tmp_path / "page.html"
     files = [promised / "new.csv", "--model", promised / "loans.bpm", "--report", report]
@@ -124,7 +124,7 @@ def test_info_and_evaluate_show_the_guarantee(promised, tmp_path):
     assert words in shown
     assert "by the threshold of the model" in shown
     page = report.read_text(encoding="utf-8")
-    assert "Error on the accepted points at most 10 % with confidence 90 %" in page
+    assert "Error on the accepted rows at most 10 % with confidence 90 %" in page
     assert "Observed here" in page
     measured = ask_json("evaluate", *files[:-2])["selective"]
     assert measured["guarantee"] == told["guarantee"]
@@ -160,7 +160,7 @@ def test_a_guarantee_that_is_not_reached_keeps_the_model(tmp_path):
     options = ["--target", "repaid", "--model", model, *FAST, "--max-error", "0.01", "--json"]
     result = invoke("train", data, *options)
     assert result.exit_code == ExitCode.NO_GUARANTEE
-    assert "at least 299 calibration points, and there are 120. With 30 %" in error_line(result)
+    assert "at least 299 calibration rows, and there are 120. With 30 %" in error_line(result)
     found = json.loads(result.stdout)
     assert (found["guarantee"], found["rows"]) == (None, 280)
     again = ask_json("predict", data, "--model", model, "--out", tmp_path / "a.csv")

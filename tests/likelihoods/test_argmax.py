@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal, qmc
 
 from bayespoint import _core
 from bayespoint.likelihoods import ArgmaxLikelihood, SoftmaxLikelihood
-from bayespoint.likelihoods.argmax import log_share_of_largest
+from bayespoint.likelihoods.joint import log_share_of_largest
 from bayespoint.likelihoods.quadrature import share_of_largest
 
 

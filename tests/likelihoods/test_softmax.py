@@ -5,9 +5,9 @@ import pytest
 from scipy.special import ndtri, softmax
 from scipy.stats import qmc
 
-import bayespoint.likelihoods.softmax as module
+import bayespoint.likelihoods.joint as module
 from bayespoint.likelihoods import SoftmaxLikelihood
-from bayespoint.likelihoods.argmax import log_share_of_largest
+from bayespoint.likelihoods.joint import log_share_of_largest
 
 
 def outputs(n, n_classes, scale, seed=0):

@@ -61,8 +61,8 @@ def test_axes_are_in_words_and_percent(machine):
         machine, X[TEST], Y[TEST], max_rate=0.2, log_error=True, name="logistic"
     )
     display.figure_.canvas.draw()
-    assert display.ax_.get_xlabel() == "Rejected points, the least certain first"
-    assert display.ax_.get_ylabel() == "Error on the accepted points"
+    assert display.ax_.get_xlabel() == "Rejected rows, the least certain first"
+    assert display.ax_.get_ylabel() == "Error on the accepted rows"
     assert display.ax_.get_yscale() == "log"
     assert display.ax_.get_xlim() == (0, 0.2)
     assert display.line_.get_xdata().max() == 0.2

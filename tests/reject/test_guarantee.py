@@ -201,7 +201,7 @@ def test_the_promise_is_kept_for_other_scores(draw):
 
 def test_too_few_points():
     curve = RejectionCurve.from_confidence(np.arange(100.0), np.zeros(100))
-    with pytest.raises(RiskNotReachedError, match="takes at least 299 calibration points") as info:
+    with pytest.raises(RiskNotReachedError, match="takes at least 299 calibration rows") as info:
         curve.at_risk(0.01)
     assert info.value.n_needed == 299
     assert info.value.n_points == 100
@@ -215,11 +215,11 @@ def test_an_error_at_the_start_says_how_many_points_are_needed():
     with pytest.raises(RiskNotReachedError, match="1 of the 299 most certain") as info:
         RejectionCurve.from_confidence(scores, wrong).at_risk(0.01)
     needed = info.value.n_needed
-    assert f"about {needed} calibration points are needed" in str(info.value)
+    assert f"about {needed} calibration rows are needed" in str(info.value)
     # So many points with the same share of errors among the first are enough.
     accepted = needed * 299 // 400
     assert error_bound(math.ceil(accepted / 299), accepted) <= 0.0101
-    with pytest.raises(RiskNotReachedError, match="more points may not help") as info:
+    with pytest.raises(RiskNotReachedError, match="more rows may not help") as info:
         RejectionCurve.from_confidence(scores, scores >= 395).at_risk(0.01)
     assert info.value.n_needed is None
 
@@ -234,8 +234,8 @@ def test_weights_and_bad_numbers():
 
 def test_guarantee_in_words():
     kept = Guarantee(0.01, 0.9, n_points=500, n_accepted=400, n_errors=1)
-    assert kept.summary == "error on the accepted points at most 1 % with confidence 90 %"
-    assert kept.details.startswith("400 of 500 calibration points accepted, with 1 error: exact")
+    assert kept.summary == "error on the accepted rows at most 1 % with confidence 90 %"
+    assert kept.details.startswith("400 of 500 calibration rows accepted, with 1 error: exact")
     assert kept.to_dict()["kind"] == "guarantee"
     assert kept.to_dict()["bound"] == kept.bound == error_bound(1, 400, 0.9)
     estimate = Guarantee(0.01, 0.9, 500, 400, 1, held_out=False)

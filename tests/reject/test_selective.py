@@ -119,11 +119,11 @@ def test_the_least_cost_on_the_calibration_data():
 def test_where_no_answer_pays_all_is_rejected_with_a_warning():
     labels = np.random.default_rng(0).integers(0, 2, 300)
     machine = SelectiveClassifier(LogisticRegression(), cost=0.01)
-    with pytest.warns(UserWarning, match=r"Every point will be rejected: at cost=0.01"):
+    with pytest.warns(UserWarning, match=r"Every row will be rejected: at cost=0.01"):
         machine.fit(X[SMALL], labels)
     assert machine.rejects(X[FRESH]).all()
     assert machine.calibration_rate_ == 1
-    with pytest.warns(UndefinedMetricWarning, match="All 300 points are rejected"):
+    with pytest.warns(UndefinedMetricWarning, match="All 300 rows are rejected"):
         assert np.isnan(machine.score(X[SMALL], labels))
 
 

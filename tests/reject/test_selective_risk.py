@@ -158,7 +158,7 @@ def test_tables_pipelines_kernels_and_fit_parameters():
 
 
 def test_nothing_to_hold_out():
-    with pytest.raises(ValueError, match="no class has two points"):
+    with pytest.raises(ValueError, match="no class has two rows"):
         selective().fit(X[:3], ["a", "b", "c"])
 
 
@@ -175,10 +175,10 @@ def test_a_risk_that_is_not_reached():
     clf = selective().fit(X[DATA], Y[DATA])
     before = dict(vars(clf))
     clf.set_params(risk=0.001)
-    with pytest.raises(RiskNotReachedError, match="at least 2995 calibration points") as info:
+    with pytest.raises(RiskNotReachedError, match="at least 2995 calibration rows") as info:
         clf.fit(X[3000:5000], Y[3000:5000])
     assert info.value.share == 0.3
-    assert "With 30 % of the data held out, this takes 9984 points in all" in str(info.value)
+    assert "With 30 % of the data held out, this takes 9984 rows in all" in str(info.value)
     # The earlier fit is untouched: no threshold of one classifier with another classifier.
     assert vars(clf) == {**before, "risk": 0.001}
     with pytest.raises(RiskNotReachedError) as info:
@@ -212,7 +212,7 @@ def test_contradictions_and_bad_parameters(parameters, message):
 @pytest.mark.parametrize("cv", [None, 3, "prefit"])
 def test_weights_are_refused(cv):
     clf = selective(LogisticRegression().fit(X[DATA], Y[DATA]), cv=cv)
-    with pytest.raises(ValueError, match="a point of weight k is not k independent points"):
+    with pytest.raises(ValueError, match="a row of weight k is not k independent rows"):
         clf.fit(X[DATA], Y[DATA], sample_weight=np.ones(2000))
 
 

@@ -40,7 +40,7 @@ def excused(estimator):
     return checks
 
 
-@pytest.mark.filterwarnings("ignore:Every point will be rejected")  # some checks pass noise
+@pytest.mark.filterwarnings("ignore:Every row will be rejected")  # some checks pass noise
 @parametrize_with_checks(
     [
         SelectiveClassifier(LogisticRegression(), threshold=0.0),

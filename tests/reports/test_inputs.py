@@ -16,6 +16,8 @@ from bayespoint import BayesPointClassifier
 from bayespoint.reports import compare, inputs, measure, profile
 from bayespoint.reports.drift import difference
 from bayespoint.reports.evaluation import Report
+from bayespoint.reports.features import Features
+from bayespoint.reports.inputs import weight_words
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 
@@ -48,6 +50,19 @@ def test_names_are_those_of_a_pipeline():
     found = measure(model, X, y).features
     assert found.names == list(X.columns)
     assert found.names[found.order[0]].startswith("petal")
+
+
+def test_a_weight_in_large_units_keeps_its_digits():
+    """Beside features in units, one in millions has a weight of some 1e-6: not 0.000."""
+    weights = np.array([[1.25, -0.004, 3.217e-6]])
+    found = Features(
+        names=["a", "b", "money"], classes=["yes"], relevance=None,
+        weights=weights, low=weights - 1e-6, high=weights + 1e-6,
+    )  # fmt: skip
+    shown = [weight_words(found, 0, j, 2) for j in range(3)]
+    assert shown[0] == "1.25 (1.25 to 1.25)"
+    assert shown[1] == "-4.00e-03 (-4.00e-03 to -4.00e-03)"
+    assert shown[2] == "3.22e-06 (2.22e-06 to 4.22e-06)"
 
 
 def test_kernels_have_relevance_but_no_weights():

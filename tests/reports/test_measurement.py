@@ -205,7 +205,7 @@ def test_one_point_is_enough(tmp_path):
     page = write_evaluation(found, tmp_path / "one.html").read_text(encoding="utf-8")
     assert problems_in_source(page) == []
     assert "None: all predictions are correct." in page
-    assert "no test points of class a" in page
+    assert "no test rows of class a" in page
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["x", "y", "z"], [1.0, 2.0, 3.0]])
@@ -240,7 +240,7 @@ def test_a_classifier_that_refuses_all():
     found = measure(machine, X, y)
     assert (found.selective.rejected, found.selective.accuracy) == (1.0, None)
     assert found.to_dict()["selective"]["threshold"] is None
-    assert "rejects all points" in sections.refusals(found.selective)
+    assert "rejects all rows" in sections.refusals(found.selective)
 
 
 # Bad input ---------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_rows_must_be_those_that_were_measured(tmp_path):
     found = ask([[0.6, 0.4], [0.1, 0.9]], [0, 1], [0, 1], sample_weight=[0, 1])
     page = write_evaluation(found, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>Evaluation of Oracle</title>" in page
-    with pytest.raises(ValueError, match=r"rows must be the 2 test points .* Got 3 rows"):
+    with pytest.raises(ValueError, match=r"rows must be the 2 test rows .* Got 3 rows"):
         write_evaluation(found, tmp_path / "rows.html", rows=np.zeros((3, 2)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -227,3 +228,13 @@ def test_a_bomb_is_not_unpacked(tmp_path):
     assert len(bomb) < 20_000
     assert "compressed" in complaint(tmp_path, bomb)
     assert "compressed" in complaint(tmp_path, bomb, describe)
+
+
+def test_frozen_estimators_that_hold_themselves_or_nothing(tmp_path):
+    """They pass on what they are asked, for ever if there is no end."""
+    itself, empty = FrozenEstimator(BayesPointClassifier()), FrozenEstimator(BayesPointClassifier())
+    itself.estimator = itself
+    del empty.estimator
+    for model, words in ((itself, "contains itself"), (empty, "it has no estimator")):
+        with pytest.raises(ModelFileError, match=words):
+            bayespoint.save(model, tmp_path / "m.bpm")

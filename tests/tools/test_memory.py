@@ -114,10 +114,10 @@ def test_a_kernel_matrix_that_does_not_fit_is_not_begun(monkeypatch, engine):
     monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 6 * 50**2 * 8 - 1)
     classifier = BayesPointClassifier(temperature=1.0, kernel="rbf", engine=engine)
-    with pytest.raises(NotEnoughMemoryError, match="kernel matrix of 50 points") as caught:
+    with pytest.raises(NotEnoughMemoryError, match="kernel matrix of 50 rows") as caught:
         classifier.fit(*problem())
     assert isinstance(caught.value, MemoryError)
-    for remedy in ("fewer points", "engine='perceptron'", "n_components='auto'"):
+    for remedy in ("fewer rows", "engine='perceptron'", "n_components='auto'"):
         assert remedy in caught.value.remedy
     monkeypatch.setattr(memory, "SMALL", 10**8)  # so little is always there
     classifier.set_params(ridge=0.1).fit(*problem())
@@ -148,7 +148,7 @@ def test_messages_that_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "SMALL", 0)
     classifier = BayesPointClassifier(engine=KnapsackPropagation(bins=10, n_iter=2))
     monkeypatch.setattr(memory, "available_memory", lambda: 50 * 4 * 10 * 8 - 1)
-    with pytest.raises(NotEnoughMemoryError, match="from each of 50 points to each of 4 weights"):
+    with pytest.raises(NotEnoughMemoryError, match="from each of 50 rows to each of 4 weights"):
         classifier.fit(*problem())
     monkeypatch.setattr(memory, "available_memory", lambda: 50 * 4 * 10 * 8)
     classifier.fit(*problem())

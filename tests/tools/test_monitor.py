@@ -79,5 +79,5 @@ def test_a_large_kernel_matrix_is_told_of_before_the_run(monkeypatch, size):
     )
     with watch(Listen()):
         classifier.fit(*problem())
-    message = "computing and factorising the kernel matrix of 60 points, 28.8 kB"
+    message = "computing and factorising the kernel matrix of 60 rows, 28.8 kB"
     assert told == ([message, "sweeps"] if size == 60 else ["sweeps"])

@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -23,8 +24,9 @@ from numba.core import event
 from numba.misc.appdirs import AppDirs
 
 from bayespoint._core.calls import leave_if_asked
-from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.monitor import Monitor, TextMonitor, current_monitor
 
+SLOW = 2.0  # seconds of compiling after which standard error says so
 KEPT = 5  # states of a file whose code is kept: the last ones used
 IMPORT = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
 SETTINGS: Any = numba.config  # its names are made from the environment
@@ -46,19 +48,35 @@ class CompilerPasses(event.Listener):
 
 
 class Compilations(event.Listener):
-    """Says once that code is compiled, and that it will not be the next time."""
+    """Says once that code is compiled, and that it will not be the next time.
+
+    A monitor is told at once; without one standard error is, when it takes long.
+    """
 
     has_told = False
+    _depth = 0  # functions that wait for those they call
+    _began = _seconds = 0.0
 
     def on_start(self, event: event.Event) -> None:
         """A function is compiled; it was not in the cache."""
+        if self._depth == 0:
+            self._began = time.monotonic()
+        self._depth += 1
+        monitor = current_monitor()
+        watched = type(monitor) is not Monitor
+        is_slow = self._seconds + time.monotonic() - self._began > SLOW
         is_ours = event.data["dispatcher"].py_func.__module__.startswith("bayespoint.")
-        if is_ours and not self.has_told:
+        if is_ours and not self.has_told and (watched or is_slow):
             self.has_told = True
-            current_monitor().tell("compiling; compiled code is kept for later fits")
+            (monitor if watched else TextMonitor()).tell(
+                "compiling; compiled code is kept for later fits"
+            )
 
     def on_end(self, event: event.Event) -> None:
         """The function is compiled."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._seconds += time.monotonic() - self._began
 
 
 event.register("numba:run_pass", CompilerPasses())

@@ -227,10 +227,10 @@ def draw_normals(Y: NDArray, n: int, path: Path, rng: Generator) -> None:
 
 
 @inner
-def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
+def tangent(w: NDArray, f: NDArray, v: NDArray, product: NDArray, g: NDArray) -> None:
     """Step 2: from a Gaussian v, a direction as long as w, isotropic at right angles to it.
 
-    What is taken from v is linear in w, and so its part of g = Y v is one of f = Y w.
+    What is taken from v is linear in w, and so its part of the product Y v is one of f = Y w.
     """
     square = np.dot(w, w)
     along = np.dot(v, w) / square
@@ -240,18 +240,19 @@ def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
     for k in range(len(v)):
         v[k] *= scale
     for i in range(len(g)):
-        g[i] = scale * (g[i] - along * f[i])
+        g[i] = scale * (product[i] - along * f[i])
 
 
 @inner
-def arc_inside(slope: NDArray, rng: Generator) -> float:
+def arc_inside(f: NDArray, g: NDArray, rng: Generator) -> float:
     """An angle uniform in the one arc without errors, from the g_i / f_i of all points.
 
     Point i is met ahead at the angle with the cotangent -g_i / f_i: no sort is needed.
     """
-    low, high = slope[0], slope[0]
-    for i in range(1, len(slope)):
-        low, high = min(low, slope[i]), max(high, slope[i])
+    low, high = np.inf, -np.inf
+    for i in range(len(f)):
+        slope = np.divide(g[i], f[i])
+        low, high = min(low, slope), max(high, slope)
     end = math.atan2(1.0, -low)  # first crossing ahead
     begin = math.atan2(1.0, -high) - math.pi  # first crossing behind
     return begin + rng.random() * (end - begin)
@@ -261,13 +262,9 @@ def arc_inside(slope: NDArray, rng: Generator) -> float:
 def move_on_circle(problem: Problem, chain: Chain, n: int, path: Path, rng: Generator) -> None:
     """Steps 2 to 8: the next w on the great circle along Gaussian vector n, and its f = Y w."""
     w, f, v = chain.w, chain.f, path.normal[n]
-    for i in range(len(f)):
-        path.g[i] = path.product[n, i]
-    tangent(w, f, v, path.g)
+    tangent(w, f, v, path.product[n], path.g)
     if math.isinf(problem.theta):
-        for i in range(len(f)):
-            path.place[i] = np.divide(path.g[i], f[i])
-        z = arc_inside(path.place, rng)
+        z = arc_inside(f, path.g, rng)
     else:
         crossings(f, problem.weight, path)
         sort_places(path, math.pi)

@@ -1,7 +1,7 @@
-"""Active learning: scores of points, query strategies, and the learning loop.
+"""Active learning: scores of rows, query strategies, and the learning loop.
 
-A Bayes point machine knows how much the classifiers of its posterior disagree on a point. If all
-agree, the label of the point adds little. If half say yes and half say no, the label rules out half
+A Bayes point machine knows how much the classifiers of its posterior disagree on a row. If all
+agree, the label of the row adds little. If half say yes and half say no, the label rules out half
 of them.
 
 >>> import numpy as np

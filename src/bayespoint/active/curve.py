@@ -20,17 +20,17 @@ class LearningCurve:
     Attributes
     ----------
     indices : ndarray of int of shape (n_asked,)
-        Indices of the labelled points, in the order of the queries.
+        Indices of the labelled rows, in the order of the queries.
     labels : ndarray of shape (n_asked,)
         Their labels.
     skipped : ndarray of int
-        Indices of points that the oracle could not label.
+        Indices of rows that the oracle could not label.
     n_start : int
-        Number of initial points, which the classifier did not choose.
+        Number of initial rows, which the classifier did not choose.
     n_labels : ndarray of int of shape (n_fits,)
         Number of labels of each fit.
     scores : ndarray of shape (n_fits,) or None
-        Accuracy of each fit on the test points; None without test points.
+        Accuracy of each fit on the test rows; None without test rows.
     estimator : classifier or None
         The classifier of the last fit; None if the run ended before the first.
 
@@ -165,7 +165,7 @@ class LearningCurveDisplay:
             ends, colour = (mean - deviation, mean + deviation), self.line_.get_color()
             self.band_ = ax.fill_between(self.n_labels, *ends, color=colour, alpha=0.2, linewidth=0)
         ax.set_xlabel("Number of labels")
-        ax.set_ylabel("Accuracy on the test points")
+        ax.set_ylabel("Accuracy on the test rows")
         ax.grid(alpha=0.25)
         if ax.get_legend_handles_labels()[1]:
             ax.legend(fontsize="small")

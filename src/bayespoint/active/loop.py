@@ -38,27 +38,27 @@ def learn_actively(
     y_test: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> LearningCurve:
-    """Active learning: a classifier chooses which points of a pool are labelled.
+    """Active learning: a classifier chooses which rows of a pool are labelled.
 
-    The classifier is fitted to a few labels, chooses the next points by :func:`query`, is fitted
-    again, and so on. No point is queried twice.
+    The classifier is fitted to a few labels, chooses the next rows by :func:`query`, is fitted
+    again, and so on. No row is queried twice.
 
     Parameters
     ----------
     clf : BayesPointClassifier
         The classifier, alone or as the last step of a pipeline. It is cloned, and not changed.
     X_pool : array-like of shape (n_pool, n_features)
-        Unlabelled points. For a precomputed kernel, the matrix between all of them.
+        Unlabelled rows. For a precomputed kernel, the matrix between all of them.
     oracle : callable
-        Takes an array of indices into the pool and returns the labels of these points, or an
+        Takes an array of indices into the pool and returns the labels of these rows, or an
         iterator (such as a generator) that gives one after another. None means "cannot say": the
-        point is not queried again, and another one takes its place. If the oracle raises an
+        row is not queried again, and another one takes its place. If the oracle raises an
         exception, or is interrupted, the exception has an attribute ``curve`` with all labels up to
         then, also those that an iterator gave before.
     n_queries : int
         Number of labels to query after the start.
     start : int, array-like of int or LearningCurve, default=2
-        Number of initial points, drawn at random, or their indices, or an earlier run to continue
+        Number of initial rows, drawn at random, or their indices, or an earlier run to continue
         with its labels. If all have the same label,
         more are drawn at random until there are two classes. These count as queries: the final
         number of labels is that of the start plus ``n_queries``, unless the pool ends before.
@@ -73,8 +73,8 @@ def learn_actively(
         would lower the expected error on the rest of the pool by less than 2 % of it, or by less
         than 0.001: the rule of the labelling page.
     X_test, y_test : array-like, optional
-        Test points and their labels, for the scores. For a precomputed kernel, the matrix between
-        the test points and the pool.
+        Test rows and their labels, for the scores. For a precomputed kernel, the matrix between
+        the test rows and the pool.
     random_state : int, RandomState instance or None, default=None
         Seed of the queries. The classifier has a seed of its own.
 
@@ -115,7 +115,7 @@ def learn_actively(
     n_points, earlier = n_rows(X_pool), start if isinstance(start, LearningCurve) else None
     n_first, order = starting_order(start, n_points, rng)
     n_left = n_points - n_first - (0 if earlier is None else len(earlier.skipped))
-    check_count("n_queries", n_queries, 0, n_left, "the points left in the pool")
+    check_count("n_queries", n_queries, 0, n_left, "the rows left in the pool")
     if not callable(oracle):
         raise TypeError(
             "The oracle must be a function of indices that returns labels, such as lambda i: y[i]. "
@@ -160,7 +160,7 @@ class ActiveRun:
     oracle : callable
         Takes indices; returns their labels, or an iterator that gives one after another.
     X_test, y_test : array-like or None
-        Test points and their labels.
+        Test rows and their labels.
     earlier : LearningCurve, optional
         A run to continue.
     """
@@ -179,7 +179,7 @@ class ActiveRun:
         self._pairwise = get_tags(clf).input_tags.pairwise
         if self._pairwise and np.shape(X) != (n_points, n_points):
             raise ValueError(
-                "With a precomputed kernel X_pool must be the square matrix between all points of "
+                "With a precomputed kernel X_pool must be the square matrix between all rows of "
                 f"the pool. Got shape {np.shape(X)} instead."
             )
         self._clf, self._X, self._oracle, self._test = clf, X, oracle, (X_test, y_test)
@@ -202,12 +202,12 @@ class ActiveRun:
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """Points that have a label, in the order of the questions."""
+        """Rows that have a label, in the order of the questions."""
         return np.array([*self._labels], dtype=np.intp)
 
     @property
     def asked(self) -> NDArray[np.intp]:
-        """All points that must not be asked for again."""
+        """All rows that must not be asked for again."""
         return np.array([*self._labels, *self._skipped], dtype=np.intp)
 
     @property
@@ -229,7 +229,7 @@ class ActiveRun:
                 label = self.labels[:1].tolist()[0]
                 found = f"all {self.n_labels} labels of the oracle are {label!r}"
             raise ValueError(
-                f"A classifier needs two classes, but {found}. Pass the indices of points of two "
+                f"A classifier needs two classes, but {found}. Pass the indices of rows of two "
                 "classes as start, or raise n_queries."
             )
         self._n_start = self._n_start or self.n_labels
@@ -255,11 +255,11 @@ class ActiveRun:
         check_answers((len(indices) - len(waiting),), indices)
 
     def as_seen(self, X: Any) -> Any:
-        """Points as the classifier takes them: a kernel matrix has columns of labelled points."""
+        """Rows as the classifier takes them: a kernel matrix has columns of labelled rows."""
         return np.asarray(X)[:, self.indices] if self._pairwise else X
 
     def fit(self) -> int:
-        """Fit to all labels, score on the test points, and return the number of labels."""
+        """Fit to all labels, score on the test rows, and return the number of labels."""
         X_test, y_test = self._test
         points = take(self.as_seen(self._X), self.indices)
         self.estimator = clone(self._clf).fit(points, self.labels)
@@ -269,7 +269,7 @@ class ActiveRun:
         return self.n_labels
 
     def has_enough(self, chosen: NDArray[np.intp], seed: int) -> bool:
-        """Whether labels of the chosen points, and further ones, would hardly lower the error."""
+        """Whether labels of the chosen rows, and further ones, would hardly lower the error."""
         if self.n_labels < EARLY:
             return False
         rest = np.setdiff1d(np.arange(n_rows(self._X)), self.asked)
@@ -304,14 +304,14 @@ def check_answers(shape: tuple[int, ...], indices: NDArray[np.intp]) -> None:
 def starting_order(
     start: Any, n_points: int, rng: np.random.Generator
 ) -> tuple[int, NDArray[np.intp]]:
-    """Number of initial points, and points to ask for in random order, given ones first."""
+    """Number of initial rows, and rows to ask for in random order, given ones first."""
     order = rng.permutation(n_points)
     if isinstance(start, LearningCurve):
         asked = np.concatenate([start.indices, start.skipped])
         check_indices("start", asked, n_points)
         return len(start.indices), order[~np.isin(order, asked)]
     if isinstance(start, Integral):
-        check_count("start", start, 1, n_points, "the points of the pool")
+        check_count("start", start, 1, n_points, "the rows of the pool")
         return int(start), order
     given = check_indices("start", start, n_points)
     if len(given) == 0 or len(np.unique(given)) < len(given):

@@ -1,4 +1,4 @@
-"""Scores of points, from answers of classifiers drawn from a posterior."""
+"""Scores of rows, from answers of classifiers drawn from a posterior."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.pipelines import n_rows, split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 
 def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
-    """The fitted classifier, and the points transformed by the pipeline before it."""
-    check_classifier(clf)
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    """The fitted classifier, and the rows transformed by the pipeline before it."""
+    parts = machine_of(clf)
     return parts.last, parts.transform(X)
 
 
@@ -36,7 +34,7 @@ def check_classifier(clf: Any) -> None:
 
 
 def in_chunks(X: Any) -> Iterator[Any]:
-    """The points, chunk by chunk; a DataFrame stays a DataFrame."""
+    """The rows, chunk by chunk; a DataFrame stays a DataFrame."""
     for begin in range(0, n_rows(X), CHUNK):
         yield X[begin : begin + CHUNK]
 
@@ -85,7 +83,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
 
     Returns
     -------
@@ -99,6 +97,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import entropy
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> entropy(clf, [[1.0], [-1.0], [0.0]]).round(4)
@@ -120,7 +119,7 @@ def bald(
     n_draws: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.float64]:
-    r"""Mutual information between the label of a point and the weights, in nats.
+    r"""Mutual information between the label of a row and the weights, in nats.
 
     .. math:: I(x) = H\left[ E_w\, p(y | x, w) \right] - E_w\, H\left[ p(y | x, w) \right]
 
@@ -135,7 +134,7 @@ def bald(
     clf : BayesPointClassifier
         A fitted classifier, alone or as the last step of a pipeline.
     X : array-like of shape (n_points, n_features)
-        Points.
+        Rows.
     n_draws : int, default=1000
         Number of classifiers to draw, where drawing is needed.
     random_state : int, RandomState instance or None, default=None
@@ -154,6 +153,7 @@ def bald(
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
+from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import bald
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> bald(clf, [[0.0], [1.0], [10.0]]).round(4)  # far away the noise matters little

@@ -23,9 +23,9 @@ def expected_fall(
 ) -> tuple[float, NDArray[np.float64]]:
     r"""The expected error on the rest, and its expected decrease by one more label.
 
-    A label y of the point x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
+    A label y of the row x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
     committee of classifiers drawn from the posterior, this is a new weight for each of them. The
-    error to expect is the mean of 1 - max_c p(c | x') over the points x' of the rest, and
+    error to expect is the mean of 1 - max_c p(c | x') over the rows x' of the rest, and
 
     .. math:: \text{fall}(x) = \text{error} - \sum_y p(y | x)\, \text{error given } y .
 
@@ -37,7 +37,7 @@ def expected_fall(
     machine : BayesPointClassifier
         A fitted classifier.
     points : array-like of shape (k + n, n_features)
-        Points whose label may come next, and then points without a label: the rest.
+        Rows whose label may come next, and then rows without a label: the rest.
     n_asked : int
         The number k of the former.
     seed : int
@@ -48,7 +48,7 @@ def expected_fall(
     error : float
         The expected error on the rest.
     falls : ndarray of shape (k,)
-        Its expected decrease by the label of each point.
+        Its expected decrease by the label of each row.
     """
     outputs = drawn_outputs(machine, points, N_DRAWS, seed)
     own, others = np.split(probabilities(machine, outputs), [n_asked], axis=1)

@@ -1,4 +1,4 @@
-"""Query strategies: which points of a pool to label next, alone or as a batch."""
+"""Query strategies: which rows of a pool to label next, alone or as a batch."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bayespoint.active.scores import (
     unwrap,
     votes,
 )
+from bayespoint.classifier.calibration import one_of_each
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.validation import is_number, new_points
@@ -31,9 +32,9 @@ SAME = 1e-9  # relative difference below which two gains are equal up to roundin
 class Committee:
     r"""Classifiers drawn from the posterior, and the variance of their answers given some labels.
 
-    Let :math:`A_j` be the centred answers of the classifiers on point j, one row for each class,
+    Let :math:`A_j` be the centred answers of the classifiers on row j, one line for each class,
     divided by the square root of their number. Then :math:`A_i A_j^T` is the posterior covariance
-    of two answers. Given the label of point i, which is its answer plus noise of covariance N, the
+    of two answers. Given the label of row i, which is its answer plus noise of covariance N, the
     covariance is
 
     .. math:: A_j \left( I - A_i^T (A_i A_i^T + N)^{-1} A_i \right) A_k^T
@@ -41,7 +42,7 @@ class Committee:
     This has the same form, with new vectors: with the singular value decomposition
     :math:`N^{-1/2} A_i = U S V^T` the bracket is the square of
     :math:`I - V (1 - (1 + S^2)^{-1/2}) V^T` (the square root form of the Kalman filter). So the
-    greedy choice takes one pass over the vectors for each point.
+    greedy choice takes one pass over the vectors for each row.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Committee:
         self._variance = variance.sum(axis=1)
 
     def tell(self, point: int) -> None:
-        """Condition on the label of a point."""
+        """Condition on the label of a row."""
         noise = self._noise[point]
         # An answer without noise is the same for all classifiers, and has no information.
         is_open = noise > TINY
@@ -70,7 +71,7 @@ class Committee:
         flat -= (flat @ V.T * (1 - 1 / np.sqrt(1 + s**2))) @ V
 
     def left(self) -> NDArray[np.float64]:
-        """Remaining share of the variance of each point's answer."""
+        """Remaining share of the variance of each row's answer."""
         variance = np.einsum("jyn,jyn->j", self._vectors, self._vectors)
         return np.divide(
             variance, self._variance, out=np.ones_like(variance), where=self._variance > 0
@@ -80,10 +81,10 @@ class Committee:
 def choose(
     worth: NDArray, n: int, committee: Committee | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], float]:
-    """The n points of a greedy choice by gain, and the last gain.
+    """The n rows of a greedy choice by gain, and the last gain.
 
-    The gain of a point is its worth times the remaining share of the variance of its answer, given
-    the points chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
+    The gain of a row is its worth times the remaining share of the variance of its answer, given
+    the rows chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
     """
     chosen: list[int] = []
     gain = worth.copy()
@@ -106,22 +107,22 @@ def choose_lazily(
     answers_on: Callable[[NDArray[np.intp]], NDArray] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """The choice of :func:`choose`, without computing answers on points that cannot be chosen.
+    """The choice of :func:`choose`, without computing answers on rows that cannot be chosen.
 
-    A gain is never larger than the worth. So if the n-th gain among the points of largest worth is
-    not below the worth of any other point, the choice is final. Otherwise more points are added.
+    A gain is never larger than the worth. So if the n-th gain among the rows of largest worth is
+    not below the worth of any other row, the choice is final. Otherwise more rows are added.
 
     Parameters
     ----------
     worth : ndarray of shape (n_points,)
-        Worth of each single point of the pool, not negative.
+        Worth of each single row of the pool, not negative.
     candidates : ndarray of int
-        Points that may be chosen.
+        Rows that may be chosen.
     n : int
-        Number of points to choose.
+        Number of rows to choose.
     answers_on : callable or None
-        Returns the answers of the same classifiers on given points, as :class:`Committee` takes
-        them. None treats points as independent.
+        Returns the answers of the same classifiers on given rows, as :class:`Committee` takes
+        them. None treats rows as independent.
     rng : Generator
         Random generator that breaks ties.
     """
@@ -141,7 +142,7 @@ def choose_lazily(
 
 
 def kinds(points: Any) -> NDArray[np.intp]:
-    """An integer for each point, the same for equal points; dense or sparse rows."""
+    """An integer for each row, the same for equal rows; dense or sparse rows."""
     if issparse(points):
         points = points.copy()
         points.sum_duplicates()  # and sorts
@@ -156,14 +157,6 @@ def kinds(points: Any) -> NDArray[np.intp]:
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
 
 
-def one_of_each(
-    candidates: NDArray[np.intp], kind: NDArray[np.intp], rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """One candidate of each kind, drawn at random."""
-    shuffled = rng.permutation(candidates)
-    return shuffled[np.unique(kind[shuffled], return_index=True)[1]]
-
-
 Strategy = str | Callable[[Any, Any], NDArray]
 
 
@@ -173,13 +166,13 @@ class Rule(NamedTuple):
     Attributes
     ----------
     worth : callable
-        Takes a fitted classifier, points, ``n_draws`` and ``random_state``, and returns the worth
-        of each single point, not negative.
+        Takes a fitted classifier, rows, ``n_draws`` and ``random_state``, and returns the worth
+        of each single row, not negative.
     answers : callable
         Takes a classifier and outputs of classifiers drawn from its posterior, and returns their
         answers as :class:`~bayespoint.active.strategies.Committee` takes them.
     together : bool
-        Whether similar points in a batch count less.
+        Whether similar rows in a batch count less.
     """
 
     worth: Callable[..., NDArray]
@@ -218,37 +211,37 @@ def query(
     n_draws: int = 200,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
-    """The n points of a pool whose labels are most informative.
+    """The n rows of a pool whose labels are most informative.
 
-    The first is the point of largest worth. The worth of every other point is then multiplied by
+    The first is the row of largest worth. The worth of every other row is then multiplied by
     the share of the variance of its answer that remains once the label of the first is known, and
-    so on. So points equal or close to a chosen one count little, and points that give other
+    so on. So rows equal or close to a chosen one count little, and rows that give other
     information keep their worth. Variances and covariances are those of the answers of ``n_draws``
     classifiers from the posterior. A batch costs at most O(n n_pool n_draws), times n_classes
-    squared for several classes. A single point needs no draws.
+    squared for several classes. A single row needs no draws.
 
     Parameters
     ----------
     clf : BayesPointClassifier
         Fitted; alone, or as the last step of a pipeline.
     X_pool : array-like of shape (n_pool, n_features)
-        Unlabelled points.
+        Unlabelled rows.
     n : int, default=1
-        Number of points to choose.
+        Number of rows to choose.
     strategy : {"entropy", "margin", "bald", "random"} or callable, default="entropy"
-        The worth of a point:
+        The worth of a row:
 
         * "entropy": the :func:`entropy` of the vote;
         * "margin": one minus the difference of the two largest probabilities; with two classes,
-          the point of the smallest ``|decision_function|`` comes first;
-        * "bald": the mutual information of label and weights, :func:`bald`. It avoids points whose
+          the row of the smallest ``|decision_function|`` comes first;
+        * "bald": the mutual information of label and weights, :func:`bald`. It avoids rows whose
           labels are uncertain through noise alone. It relies on the noise of the model: if that is
-          far too large, it chooses points at the edge of the pool;
-        * "random": the same for all points, as a baseline;
-        * a function of a classifier and points that returns one nonnegative number per point. In a
-          pipeline it gets the last step and the transformed points.
+          far too large, it chooses rows at the edge of the pool;
+        * "random": the same for all rows, as a baseline;
+        * a function of a classifier and rows that returns one nonnegative number per row. In a
+          pipeline it gets the last step and the transformed rows.
     exclude : array-like of int, optional
-        Indices of points that are not chosen, because they are labelled already.
+        Indices of rows that are not chosen, because they are labelled already.
     n_draws : int, default=200
         Number of classifiers to draw. If the posterior has no more samples, all are used.
     random_state : int, RandomState instance or None, default=None
@@ -257,7 +250,7 @@ def query(
     Returns
     -------
     ndarray of int of shape (n,)
-        Indices into the pool, the most informative first. Points equal to a chosen or an excluded
+        Indices into the pool, the most informative first. Rows equal to a chosen or an excluded
         one are taken only if no others are left.
 
     See Also
@@ -281,7 +274,7 @@ def query(
     points = new_points(classifier, X, accepts_sparse=True, table=None if issparse(X) else table)
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
-    check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")
+    check_count("n", n, 1, int((~taken).sum()), "the rows of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
     worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
@@ -297,7 +290,8 @@ def query(
     while len(chosen) < n:
         if waiting.all():
             waiting = taken  # only copies of points already taken are left
-        candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
+        candidates = np.flatnonzero(~waiting)
+        candidates = candidates[one_of_each(kind[candidates], rng)]
         n_now = min(n - len(chosen), len(candidates))
         picked = choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
         chosen.extend(picked)
@@ -312,14 +306,14 @@ def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
     if worth.shape != (n_points,) or not np.isfinite(worth).all() or (worth < 0).any():
         raise ValueError(
             "A strategy must return one finite, nonnegative number for each of the "
-            f"{n_points} points. Got an array of shape {worth.shape} instead"
+            f"{n_points} rows. Got an array of shape {worth.shape} instead"
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )
     return worth
 
 
 def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
-    """A mask of the points that must not be chosen."""
+    """A mask of the rows that must not be chosen."""
     taken = np.zeros(n_pool, dtype=bool)
     taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
     return taken

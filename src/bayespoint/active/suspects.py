@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from bayespoint.active.scores import unwrap
+from bayespoint.classifier.attributes import left_out_probabilities as of_model
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import unstable
@@ -141,9 +142,9 @@ def suspect_labels(clf: Any, X: Any, y: ArrayLike) -> SuspectLabels:
 def left_out_probabilities(
     machine: BayesPointClassifier, codes: NDArray[np.intp]
 ) -> NDArray[np.float64] | None:
-    """Class probabilities of all training points given all other labels; None if not known.
+    """Class probabilities of all training rows given all other labels; None if not known.
 
-    They are not known either if these are not the codes of the training points.
+    They are not known either if these are not the codes of the training rows.
     """
     log_probability = machine.posterior_.left_out_log_probability
     kept = machine.model_.fact("label_scores")
@@ -151,5 +152,4 @@ def left_out_probabilities(
         return None
     if not np.array_equal(kept[:, 1], codes[:: -(-len(codes) // len(kept))]):
         return None
-    coding = machine.coding_
-    return coding.probabilities(*coding.left_out(log_probability, codes))
+    return of_model(machine.model_, codes)

@@ -144,7 +144,7 @@ def facts_of(
 
 
 def left_out_probabilities(model: Model, codes: NDArray) -> NDArray[np.float64]:
-    """Probabilities of the classes of all training points, given all other labels."""
+    """Probabilities of the classes of all training rows, given all other labels."""
     log_probability: Any = model.posterior.left_out_log_probability
     return model.coding.probabilities(*model.coding.left_out(log_probability, codes))
 
@@ -168,7 +168,7 @@ def scores(left_out: NDArray[np.float64], problem: Problem, learned: float) -> d
 
 
 def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
-    """Decisions by classifiers that have not learned from a point, if the posterior has them."""
+    """Decisions by classifiers that have not learned from a row, if the posterior has them."""
     posterior = model.posterior
     if not isinstance(posterior, SampledPosterior):
         return {}
@@ -195,7 +195,7 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
 
 
 def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:
-    """Scores of all points, NaN where the weight is 0; a column alone has no dimension."""
+    """Scores of all rows, NaN where the weight is 0; a column alone has no dimension."""
     scores = known
     if not given.all():
         scores = np.full((len(given), known.shape[1]), np.nan)
@@ -208,7 +208,7 @@ def relevance_of(model: Model, points: Any) -> Any:
 
     The relevance of a column is how much worse predictions become if its cells are exchanged
     between rows: the mean of :math:`\sum_y p(y | x) \log (p(y | x) / p(y | x'))` over training
-    points x, where x' has the column of another point. This is the expected fall of the log score,
+    rows x, where x' has the column of another row. This is the expected fall of the log score,
     for labels that follow the model, and sees what columns do together. With a linear kernel it is
     the variance of the column's part of the outputs. All are scaled to sum 1.
     """

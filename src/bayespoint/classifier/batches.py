@@ -80,7 +80,7 @@ def check_batches(parameters: Parameters, before: Model | None) -> None:
     """Raise an error for parameters that have no meaning for batches."""
     if parameters.ridge != 0:
         raise ValueError(
-            f"partial_fit needs ridge=0: a ridge adds a feature for every training point. "
+            f"partial_fit needs ridge=0: a ridge adds a feature for every training row. "
             f"Got ridge={parameters.ridge!r}; raise the engine's noise instead, or use fit."
         )
     if parameters.class_weight == "balanced":

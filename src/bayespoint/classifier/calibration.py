@@ -36,24 +36,28 @@ def best_temperature(
     weight: NDArray[np.float64] | None = None,
     n_points: float | None = None,
     caution: float = CAUTION,
+    doubt: float = 0.0,
 ) -> float:
     r"""The temperature T that makes softmax(scores / T) the best forecast of the classes.
 
-    It minimises the log-loss of scores that do not know the label of their point. Its logarithm is
-    multiplied by n / (n + caution), since such scores are optimistic where points are few.
+    It minimises the log-loss of scores that do not know the label of their row. Its logarithm is
+    multiplied by n / (n + caution), since such scores are optimistic where rows are few.
 
     Parameters
     ----------
     scores : ndarray of shape (n, n_classes)
-        Scores of each point, for example its log-odds given all other labels.
+        Scores of each row, for example its log-odds given all other labels.
     codes : ndarray of shape (n,)
-        Index of the class of each point.
+        Index of the class of each row.
     weight : ndarray of shape (n,), optional
-        How many copies each point counts for.
+        How many copies each row counts for.
     n_points : float, optional
-        How many points there are, if only some of them are given.
+        How many rows there are, if only some of them are given.
     caution : float, default=50
-        For how many points the logarithm is halved.
+        For how many rows the logarithm is halved.
+    doubt : float, default=0.0
+        Rows that are taken to be of another class than they are, as J. Platt (1999) does: where
+        all forecasts are right, the best temperature would be 0.
 
     Returns
     -------
@@ -69,23 +73,25 @@ def best_temperature(
     >>> print(f"{best_temperature(scores, codes):.2f}")  # log 3 = 3 / 2.73
     2.60
     """
-    n, loss = loss_by_temperature(scores, codes, weight)
+    n, loss = loss_by_temperature(scores, codes, weight, doubt)
     return temperature_of_least(loss, n if n_points is None else n_points, caution)
 
 
 def loss_by_temperature(
-    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None
+    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None, doubt: float = 0.0
 ) -> tuple[float, Callable[[float], float]]:
-    """How many copies of points there are, and their log-loss as a function of log T."""
+    """How many copies of rows there are, and their log-loss as a function of log T."""
     copies = np.ones(len(codes)) if weight is None else weight
     n = float(copies.sum())
     some = slice(None, None, -(-len(codes) // MOST_TEMPERATURE_POINTS))
     scores, codes, copies = scores[some], codes[some], copies[some]
-    rows, scale = np.arange(len(codes)), n / copies.sum()
+    rows, scale, wrong = np.arange(len(codes)), n / copies.sum(), doubt / (n + 2 * doubt)
 
     def loss(log_temperature: float) -> float:
-        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)[rows, codes]
-        return -scale * (copies @ log_p)
+        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)
+        own = log_p[rows, codes]
+        others = (log_p.sum(axis=1) - own) / max(scores.shape[1] - 1, 1)
+        return -scale * (copies @ ((1 - wrong) * own + wrong * others))
 
     return n, loss
 
@@ -93,13 +99,13 @@ def loss_by_temperature(
 def temperature_of_least(
     loss: Callable[[float], float], n: float, caution: float = CAUTION
 ) -> float:
-    """The temperature of the least loss of n points, nearer to 1 for few."""
+    """The temperature of the least loss of n rows, nearer to 1 for few."""
     found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded").x
     return float(np.exp(found * trusted(n, caution)))
 
 
 def trusted(n: float, caution: float = CAUTION) -> float:
-    """How much of a log-temperature is believed that was learned from n points."""
+    """How much of a log-temperature is believed that was learned from n rows."""
     return n / (n + caution)
 
 
@@ -116,7 +122,7 @@ def temperature_losses(
     Returns
     -------
     ndarray of shape (22,)
-        The number of points, and their log-loss at 21 temperatures.
+        The number of rows, and their log-loss at 21 temperatures.
 
     Examples
     --------
@@ -189,13 +195,13 @@ def expected_scores(
     Parameters
     ----------
     probabilities : ndarray of shape (n, n_classes)
-        Forecast of each training point, made without its label.
+        Forecast of each training row, made without its label.
     codes : ndarray of shape (n,)
-        Index of the class of each point.
+        Index of the class of each row.
     weight : ndarray of shape (n,), optional
-        How many copies each point counts for.
+        How many copies each row counts for.
     groups : ndarray of int, shape (n,), optional
-        Which points belong together, 0, 1, 2 ...: the groups are independent, their points are not.
+        Which rows belong together, 0, 1, 2 ...: the groups are independent, their rows are not.
     n_learned : float, default=0.0
         Numbers, such as a temperature, that the forecasts have from all labels. Each makes the mean
         loss too small by 1 / n (H. Akaike, 1973).
@@ -203,14 +209,13 @@ def expected_scores(
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval of as many independent points as vary
-        as much, and ``"log_loss"``. The mean of few
-        losses is skewed: its interval begins where Student's does, and ends where that of its
-        logarithm does. Few surprising points decide on a log-loss, and there may be none among the
-        training points. So its variance is the larger of what was seen and what the forecasts
-        themselves make one expect. Of groups, both variances are multiplied by how much more the
-        sums of groups vary than they would if points were independent (E. L. Korn and
-        B. I. Graubard, 1998).
+        ``"error"``, with the exact (Clopper-Pearson) interval of as many independent rows as say
+        as much, and ``"log_loss"``. The mean of few losses is skewed: its interval begins where
+        Student's does, and ends where that of its logarithm does. Few surprising rows decide on a
+        log-loss, and there may be none among the training rows. So its variance is the larger of
+        what was seen and what the forecasts themselves make one expect. Of groups, both variances
+        are multiplied by how much more the sums of groups vary than they would if rows were
+        independent (E. L. Korn and B. I. Graubard, 1998).
 
     Examples
     --------
@@ -234,9 +239,9 @@ def expected_scores(
 def spreading(
     values: NDArray, copies: NDArray[np.float64], groups: NDArray[np.intp]
 ) -> tuple[float, float]:
-    """How many groups there are, and how much more means vary than those of independent points.
+    """How many groups there are, and how much more means vary than those of independent rows.
 
-    Groups of equal weight are counted. Where no value differs, points of a group count as one.
+    Groups of equal weight are counted. Where no value differs, rows of a group count as one.
     """
     size = np.bincount(groups, copies)
     n_groups = float(size.sum() ** 2 / np.square(size).sum())
@@ -250,10 +255,10 @@ def spreading(
 def label_scores(
     probabilities: Array, codes: Array, groups: NDArray[np.intp] | None = None
 ) -> NDArray[np.float32]:
-    """Left-out probabilities of the labels, and their codes, of some training points, (n, 2).
+    """Left-out probabilities of the labels, and their codes, of some training rows, (n, 2).
 
-    Sets of labels compare new points with them. A model file stores them: 16 kB at most. Of a
-    group they are those of one random point: new points come from other groups.
+    Sets of labels compare new rows with them. A model file stores them: 16 kB at most. Of a
+    group they are those of one random row: new rows come from other groups.
     """
     if groups is not None:
         one = one_of_each(groups, np.random.default_rng(0))
@@ -266,7 +271,7 @@ def label_scores(
 def expected_scores_of_parts(
     parts: Iterable[Part], n_learned: float = 0.0, groups: Sequence[tuple[float, float]] = ()
 ) -> dict[str, Estimate]:
-    """The same from forecasts, codes and copies of some points at a time.
+    """The same from forecasts, codes and copies of some rows at a time.
 
     They are arrays, or tensors on a device. ``groups`` is the :func:`spreading` of errors and of
     losses.
@@ -283,23 +288,17 @@ def expected_scores_of_parts(
     n = total**2 / squares  # points of equal weight that say as much
     variance = max(seen_square - seen**2, square - mean**2, 0.0)
     (units, of_errors), (_, of_losses) = groups or [(n, 1.0)] * 2
-    quantile = quantile_of(units)
-    widths = quantile * DEPENDENCE
+    widths = DEPENDENCE * stdtrit(max(units - 1, 1.0), HIGH)  # Student's quantile
     known = n / of_errors * (ndtri(HIGH) / widths) ** 2  # independent points that say as much
     half = widths * np.sqrt(variance * of_losses / n)
     return {
-        "error": error_estimate(known, wrong),
+        "error": error_estimate(float(known), wrong),
         "log_loss": loss_estimate(seen, float(half), n_learned / units),
     }
 
 
-def quantile_of(units: float) -> float:
-    """The quantile of Student's distribution for so many independent values."""
-    return float(stdtrit(max(units - 1, 1.0), HIGH))
-
-
 def one_of_each(groups: NDArray, rng: Any) -> NDArray[np.intp]:
-    """Positions of one random point of each group, in their order."""
+    """Positions of one random row of each group, in their order."""
     order = rng.permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 
@@ -310,7 +309,7 @@ def log_losses(p: Array) -> Array:
 
 
 def error_estimate(n: float, wrong: float) -> Estimate:
-    """The share of errors among n independent points, with its exact interval."""
+    """The share of errors among n independent rows, with its exact interval."""
     k = wrong * n
     low = float(betaincinv(k, n - k + 1, 1 - HIGH)) if k > NONE else 0.0
     high = float(betaincinv(k + 1, n - k, HIGH)) if n - k > NONE else 1.0

@@ -15,9 +15,8 @@ from bayespoint.classifier.parameters import NamedEngine, Parameters
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import Kernel
-from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.cluster import Cluster, DaskExecutor
 from bayespoint.rows.dask.collections import as_blocks, lazily
-from bayespoint.rows.dask.executor import DaskExecutor
 from bayespoint.rows.dask.perceptrons import PerceptronExecutor
 from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import current_monitor
@@ -125,7 +124,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         Parameters
         ----------
         X : dask array, dask data frame, path, Blocks or array-like
-            Training points. Blocks of a dask collection stay in the memory of workers. Files
+            Training rows. Blocks of a dask collection stay in the memory of workers. Files
             (.parquet, .csv, .npy, or a folder of .parquet files) and
             :class:`~bayespoint.rows.Blocks` are read by workers, block by block in every round;
             all workers must be able to read them. Other arrays are divided, and sent to the
@@ -167,7 +166,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Labels of points, as a lazy dask array."""
+        """Labels of rows, as a lazy dask array."""
         check_is_fitted(self)
         return lazily(self._local, "predict", X, self.classes_[:0])
 

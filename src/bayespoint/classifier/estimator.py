@@ -50,7 +50,7 @@ R = TypeVar("R")
 def answer(
     method: Callable[Concatenate[Model, Any, P], R],
 ) -> Callable[Concatenate[Any, ArrayLike | Blocks, P], R]:
-    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
+    """A method of models as one of classifiers: rows are checked, and answers lie where X is."""
 
     @wraps(method)
     def of_classifier(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -97,7 +97,7 @@ class BayesPointClassifier(
         functions of single features (:class:`~bayespoint.kernels.AdditiveKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
-        apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
+        apply. A callable takes two arrays of rows and returns the matrix of all pairs. "auto"
         tries several, with ``engine="ep"`` or ``"laplace"`` on dense features; otherwise it is
         "linear".
     standardize : bool or "auto", default="auto"
@@ -117,19 +117,19 @@ class BayesPointClassifier(
         training errors at a price, like the slack of a support vector machine. "mean" is the mean
         of k(x, x). Engines with a noise model, such as the default, do not need it.
     n_components : int, "auto" or None, default="auto"
-        Most training points in the basis of a kernel that is not linear, M. The weights are those
-        of the span of M points, chosen by a pivoted Cholesky decomposition. A fit takes
+        Most training rows in the basis of a kernel that is not linear, M. The weights are those
+        of the span of M rows, chosen by a pivoted Cholesky decomposition. A fit takes
         :math:`n M^2` operations and memory for :math:`2 n M` numbers, instead of :math:`n^3` and
-        :math:`6 n^2`, and predictions need only the M points. The result is exact if M reaches the
-        rank of the kernel matrix. None takes all points. "auto" takes all of at most 2 000 points,
+        :math:`6 n^2`, and predictions need only the M rows. The result is exact if M reaches the
+        rank of the kernel matrix. None takes all rows. "auto" takes all of at most 2 000 rows,
         and M = min(1 000, 10^8 / n), at least 100, of more. Needs ``ridge=0`` (with "auto", a ridge
-        means all points). ``engine="perceptron"`` has no basis and ignores it.
+        means all rows). ``engine="perceptron"`` has no basis and ignores it.
     engine : Engine or str, default="auto"
         The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``, as is "auto".
     temperature : float or "auto", default="auto"
         Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
-        temperature of the best leave-one-out predictions, nearer to 1 for few points; 1 if the
-        engine has none, and for votes. ``partial_fit`` learns it from all batches, each point
+        temperature of the best leave-one-out predictions, nearer to 1 for few rows; 1 if the
+        engine has none, and for votes. ``partial_fit`` learns it from all batches, each row
         predicted from the earlier batches and the rest of its own. A mixture has one as a whole.
     mixture : list of (float, dict), optional
         Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
@@ -187,7 +187,7 @@ class BayesPointClassifier(
         ``BayesPointClassifier(**chosen_params_)``.
     expected_scores_ : dict of str to Estimate
         ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
-        predictions of training points that do not know their label.
+        predictions of training rows that do not know their label.
     feature_relevance_ : ndarray of shape (n_features,)
         How much worse predictions become if the cells of a column are exchanged, of sum 1.
     log_evidence_ : ndarray of shape (n_tasks,)
@@ -195,7 +195,7 @@ class BayesPointClassifier(
     left_out_error_ : float
         Leave-one-out error of the classifier, if it is known.
     oob_decision_function_, oob_score_ : ndarray, float
-        ``decision_function`` of the training points by classifiers that have not learned from them,
+        ``decision_function`` of the training rows by classifiers that have not learned from them,
         NaN where there are none, and its accuracy, if the engine is ``PermutedPerceptron``.
     n_iter_ : int
         Largest number of iterations of a task.
@@ -223,7 +223,7 @@ class BayesPointClassifier(
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     >>> clf = BayesPointClassifier(random_state=0).fit(X_train, y_train)
     >>> print(clf.expected_scores_["error"])  # on new data, with its interval
-    0.0211 (0.0097 to 0.0397)
+    0.0211 (0.00718 to 0.0476)
     >>> print(f"{1 - clf.score(X_test, y_test):.4f}")  # of 143 points: 7
     0.0490
     >>> clf.predict_proba(X_test[1:3]).round(2)
@@ -277,7 +277,7 @@ class BayesPointClassifier(
         Parameters
         ----------
         X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
-            Training points, float32 or float64, with NaN where a number is missing, or a data frame
+            Training rows, float32 or float64, with NaN where a number is missing, or a data frame
             with numbers and categories. With ``kernel="precomputed"``: the kernel matrix, of shape
             (n_samples, n_samples). Sparse input needs a linear kernel, or becomes dense if it is
             small and kernels are tried; large input stays sparse, with a warning. Or
@@ -286,7 +286,7 @@ class BayesPointClassifier(
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights; points of weight 0 are ignored. The engine defines the meaning of other
+            Sample weights; rows of weight 0 are ignored. The engine defines the meaning of other
             weights, and whether it supports them.
         groups : array-like of shape (n_samples,), optional
             Rows that belong together, such as those of one patient (:doc:`/how-to/groups`): what is
@@ -321,12 +321,12 @@ class BayesPointClassifier(
         batch. ``log_evidence_`` is the sum over the batches, each given those before it.
 
         Only for ``kernel="linear"`` without a ridge: the features of other kernels depend on all
-        training points. For these, compute approximate features, for example with ``Nystroem``.
+        training rows. For these, compute approximate features, for example with ``Nystroem``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points of the batch.
+            Rows of the batch.
         y : array-like of shape (n_samples,)
             Labels of the batch, which need not contain all classes.
         classes : array-like of shape (n_classes,), optional

@@ -215,7 +215,7 @@ def learn(
 
 
 def make_space(parameters: Parameters, problem: Problem, *pivots: Any) -> Any:
-    """The engine's space, fitted to the training points; its basis may begin with pivots."""
+    """The engine's space, fitted to the training rows; its basis may begin with pivots."""
     engine, kernel = problem.engine, parameters.make_kernel().fitted(problem.points)
     kind: Any = engine.space if problem.device is None else engine.device_space
     space = kind(kernel, parameters.ridge, parameters.n_components)
@@ -265,7 +265,7 @@ def find_temperature(
 ) -> float:
     """The temperature that was given, or that of the best leave-one-out predictions.
 
-    It is 1 where there are none, where they do not cover all points seen, and for votes, which
+    It is 1 where there are none, where they do not cover all rows seen, and for votes, which
     are shares of classifiers.
     """
     if parameters.temperature != "auto":
@@ -286,7 +286,7 @@ def with_losses(
 ) -> Model:
     """The same with what later batches need; after earlier ones at the temperature of all.
 
-    A point of a batch is predicted from all earlier batches and the rest of its own. Batches
+    A row of a batch is predicted from all earlier batches and the rest of its own. Batches
     after a fit of which only the temperature is known (in blocks) keep it.
     """
     posterior, coding = model.posterior, model.coding

@@ -1,4 +1,4 @@
-"""Points and labels, checked: arrays, tensors on a device, or blocks."""
+"""Rows and labels, checked: arrays, tensors on a device, or blocks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def validated(
     space: Any = None,
     table: Columns | None = None,
 ) -> tuple[Any, NDArray, Columns | None]:
-    """Points, as an array or as a tensor on the estimator's device, labels, and their columns.
+    """Rows, as an array or as a tensor on the estimator's device, labels, and their columns.
 
     With ``reset`` columns are learned from X; otherwise ``table`` are those of earlier rows.
     """
@@ -111,7 +111,7 @@ def is_out_of_core(parameters: Any, X: Any) -> bool:
 
 
 def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
-    """Points to predict that are not a NumPy array, or go to a device, some at a time."""
+    """Rows to predict that are not a NumPy array, or go to a device, some at a time."""
     model = estimator.model_
     if isinstance(X, Blocks):
         yield from points_of_blocks(estimator, X)
@@ -134,7 +134,7 @@ def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
 
 
 def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
-    """Points of blocks, one after another."""
+    """Rows of blocks, one after another."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and blocks.feature_names not in (None, list(names)):
         raise ValueError(
@@ -178,7 +178,7 @@ def check_labels(y: Any) -> None:
 
 
 def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: bool) -> Any:
-    """Points as a float32 tensor on the device; where "float64" is wanted, as of either type.
+    """Rows as a float32 tensor on the device; where "float64" is wanted, as of either type.
 
     Tensors stay where they are if that is the device. Arrays go there in the type they have, are
     converted there, and are checked for NaN and infinity there.

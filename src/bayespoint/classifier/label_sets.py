@@ -103,7 +103,7 @@ def predict_set(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        New points.
+        New rows.
     coverage : float in (0, 1), default=0.9
         Probability that a set contains the true label, at least.
     per_class : bool, default=False

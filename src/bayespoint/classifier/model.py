@@ -32,13 +32,13 @@ class Model:
     """What a fit has learned; all predictions, written once for all engines.
 
     Storage writes it, ONNX exports it, workers of a cluster get it, and
-    :class:`~bayespoint.BayesPointClassifier` shows it as attributes. Points are arrays or tensors
+    :class:`~bayespoint.BayesPointClassifier` shows it as attributes. Rows are arrays or tensors
     that the classifier has checked; it also passes an iterable of parts of them.
 
     Attributes
     ----------
     space : BasisSpace, DualSpace or StackedSpace
-        Where the weights live; transforms points.
+        Where the weights live; transforms rows.
     posterior, run : Posterior, Run
         The distribution of the weights of each task, and how the fit went.
     coding : Coding
@@ -48,7 +48,7 @@ class Model:
     scaling, columns : Scaling or None, ndarray of int or None
         Of the features, before they are transformed; columns of a kernel matrix to use, or all.
     accepts_sparse, decision, seed : bool, str, int
-        Whether points may be sparse, what predictions follow, and the seed of the engine.
+        Whether rows may be sparse, what predictions follow, and the seed of the engine.
     fingerprint : tuple or None
         Identifies data and kernel of a fit that can be extended.
     losses : ndarray or None
@@ -98,7 +98,7 @@ class Model:
 
     @property
     def kernel(self) -> Kernel:
-        """The fitted kernel, with everything computed from the training points."""
+        """The fitted kernel, with everything computed from the training rows."""
         return self.space.kernel
 
     @property
@@ -150,7 +150,7 @@ class Model:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points.
+            New rows.
 
         Returns
         -------
@@ -163,12 +163,12 @@ class Model:
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Predict the most probable class of each point.
+        """Predict the most probable class of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points.
+            New rows.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class Model:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points.
+            New rows.
 
         Returns
         -------
@@ -259,7 +259,7 @@ class Model:
         Parameters
         ----------
         X : array-like of shape (n_points, n_features)
-            New points.
+            New rows.
         n_samples : int, default=10
             Number of classifiers to draw.
         random_state : int, RandomState instance or None, default=None
@@ -312,7 +312,7 @@ class Model:
         Parameters
         ----------
         X : array-like of shape (n_points, n_features)
-            New points.
+            New rows.
         n_samples : int, default=10
             Number of classifiers to draw.
         random_state : int, RandomState instance or None, default=None
@@ -329,7 +329,7 @@ class Model:
         return np.moveaxis(single, 1, 0)
 
     def transform(self, points: Any) -> Any:
-        """Coordinates of points."""
+        """Coordinates of rows."""
         return self.space.transform(self._scaled(points))
 
     def _scaled(self, points: Any) -> Any:
@@ -350,7 +350,7 @@ class Model:
     def _apply(
         self, X: Any, function: Callable[[Any, Any], NDArray], quick: bool = True
     ) -> NDArray:
-        """Apply a function of a posterior and coordinates to points, part by part."""
+        """Apply a function of a posterior and coordinates to rows, part by part."""
         parts: Iterable[Any] = chunks(X) if hasattr(X, "shape") else X
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
@@ -364,9 +364,9 @@ class Model:
         lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
         if lost.any():
             raise ValueError(
-                f"Predictions for {lost.sum()} of {len(lost)} points overflow, beginning with "
-                f"point {lost.argmax()}. Scale the features; new points must have about the scale "
-                "of the training points."
+                f"Predictions for {lost.sum()} of {len(lost)} rows overflow, beginning with "
+                f"row {lost.argmax()}. Scale the features; new rows must have about the scale "
+                "of the training rows."
             )
         return answers
 
@@ -393,5 +393,5 @@ class Model:
 
 
 def chunks(X: Any) -> list[Any]:
-    """Some points at a time."""
+    """Some rows at a time."""
     return [X[begin : begin + CHUNK] for begin in range(0, X.shape[0], CHUNK)]

@@ -14,7 +14,6 @@ from bayespoint.classifier.attributes import facts_of, linear_relevance
 from bayespoint.classifier.calibration import (
     MOST_SCORES,
     MOST_TEMPERATURE_POINTS,
-    Estimate,
     best_temperature,
     expected_scores_of_parts,
     label_scores,
@@ -119,13 +118,14 @@ def fit(
     if parameters.temperature != "auto":
         temperature = float(parameters.temperature)
     elif parameters.decision != "vote":
-        known = [(one.weight.sum(), one.weight @ design.unit[one.codes]) for one in left_out]
-        total, squares = np.sum(known, axis=0)
+        unit = design.class_weight[np.searchsorted(design.labels, design.classes)]
+        sums = [(one.weight.sum(), one.weight @ unit[one.codes]) for one in left_out]
+        total, squares = np.sum(sums, axis=0)
         n_units = float(rows.thinning.step * total**2 / squares)  # as those of a Problem
         temperature = temperature_of(left_out, design.coding, n_units)
         n_learned = trusted(n_units)
     coding = design.coding.at(temperature)
-    scores = expected(left_out, coding, n_learned)
+    scores = expected_scores_of_parts(chunks(left_out, coding), n_learned)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
         posterior.left_out_log_probability = np.concatenate([one[0] for one in left_out])
     model = Model(
@@ -171,7 +171,7 @@ def check_blocks(parameters: Parameters, blocks: Blocks) -> None:
     if parameters.kernel_is_named and not parameters.kernel_is_linear and not has_kernel_rows:
         raise ValueError(
             f"A fit over blocks needs kernel='linear': the features of other kernels depend on "
-            f"all points. Got kernel={parameters.kernel!r}. Compute approximate features of every "
+            f"all rows. Got kernel={parameters.kernel!r}. Compute approximate features of every "
             "block first, for example with scikit-learn's Nystroem, or use "
             "engine='perceptron'."
         )
@@ -262,7 +262,7 @@ def class_weights(
 
 
 def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) -> Model:
-    """The model of an engine that asks for kernel rows, whose points stay in their file."""
+    """The model of an engine that asks for kernel rows; the training rows stay in their file."""
     blocks, whole = problem.blocks, problem.whole
     class_weight, is_class = class_weights(parameters, whole)
     labels, sample_weight = blocks.labels_and_weights()
@@ -276,7 +276,7 @@ def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) ->
     scaling = whole.scaling(class_weight) if parameters.standardize is True else None
     some = scaled_rows(blocks, where[:: -(-len(where) // SAMPLE)], scaling)
     space = DualSpace(parameters.make_kernel().fitted(some), parameters.ridge)
-    monitor.tell(f"measuring {len(where)} points")
+    monitor.tell(f"measuring {len(where)} rows")
     space.points = stored_points(space.kernel, blocks, where, scaling)
     codes = np.searchsorted(whole.labels[is_class], whole.labels)[places[given]]
     of_rows = Problem(
@@ -310,40 +310,31 @@ def largest_coordinate(design: Design, whole: Survey) -> float:
 
 def temperature_of(left_out: Sequence[LeftOut], coding: Coding, n_units: float) -> float:
     """The temperature of the best left-out predictions, from as many rows as in memory."""
-    n = sum(len(one.codes) for one in left_out)
-    step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
-    for one in left_out:  # every step-th row of all, whatever the blocks
-        own = slice(-before % step, None, step)
-        some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
-        before += len(one.codes)
-    log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+    log_probability, codes, weight = some_of(left_out, MOST_TEMPERATURE_POINTS)
     log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
     return best_temperature(log_odds, codes, weight, n_units)
 
 
-def expected(
-    left_out: Sequence[LeftOut], coding: Coding, n_learned: float = 0.0
-) -> dict[str, Estimate]:
-    """Error and log-loss that new data should bring."""
-    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
-    return expected_scores_of_parts(chunks(left_out, coding, heaviest), n_learned)
+def some_of(left_out: Sequence[LeftOut], most: int) -> LeftOut:
+    """At most so many rows of all, at equal distances whatever the blocks."""
+    step, before, some = -(-sum(len(one.codes) for one in left_out) // most), 0, []
+    for one in left_out:
+        some.append(one.thinned(slice(-before % step, None, step)))
+        before += len(one.codes)
+    return LeftOut(*(np.concatenate(parts) for parts in zip(*some, strict=True)))
 
 
 def some_label_scores(left_out: Sequence[LeftOut], coding: Coding) -> NDArray[np.float32]:
     """The :func:`label_scores` of some rows of all blocks."""
-    n = sum(len(one.codes) for one in left_out)
-    parts = []
-    for one in left_out:
-        codes = one.codes[:: -(-n // MOST_SCORES)].astype(np.intp)
-        answers = coding.left_out(one.log_probability[:: -(-n // MOST_SCORES)], codes)
-        parts.append(label_scores(coding.probabilities(*answers), codes))
-    return np.concatenate(parts)
+    log_probability, codes, _ = some_of(left_out, MOST_SCORES)
+    return label_scores(coding.probabilities(*coding.left_out(log_probability, codes)), codes)
 
 
 def chunks(
-    left_out: Sequence[LeftOut], coding: Coding, heaviest: float
+    left_out: Sequence[LeftOut], coding: Coding
 ) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
     """Left-out probabilities of the classes, codes and copies, some rows at a time."""
+    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
     for one in left_out:
         for begin in range(0, len(one.codes), CHUNK):
             own = slice(begin, begin + CHUNK)

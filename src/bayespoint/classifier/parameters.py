@@ -80,7 +80,7 @@ def can_update(classifier: Any) -> bool:
         return True
     raise AttributeError(
         f"partial_fit needs an engine that supports batch learning, and kernel='linear': the "
-        f"features of other kernels depend on all training points. Got engine={engine!r} and "
+        f"features of other kernels depend on all training rows. Got engine={engine!r} and "
         f"kernel={classifier.kernel!r}. Compute approximate features first, for example with "
         "scikit-learn's Nystroem, or use fit."
     )
@@ -107,7 +107,7 @@ def coding_of(multi_class: Any) -> str:
 
 
 def takes_sparse(classifier: Any) -> bool:
-    """Whether a classifier with these parameters may get sparse points."""
+    """Whether a classifier with these parameters may get sparse rows."""
     if not kernel_is(classifier, "is_linear"):
         return False
     engine = classifier.engine
@@ -117,7 +117,7 @@ def takes_sparse(classifier: Any) -> bool:
 
 
 def input_tags(classifier: Any) -> tuple[bool, bool]:
-    """Whether points are a kernel matrix, and whether they may be sparse."""
+    """Whether rows are a kernel matrix, and whether they may be sparse."""
     if isinstance(classifier.kernel, str):
         return classifier.kernel == "precomputed", takes_sparse(classifier)
     return kernel_is(classifier, "is_precomputed"), takes_sparse(classifier)
@@ -125,7 +125,7 @@ def input_tags(classifier: Any) -> tuple[bool, bool]:
 
 @cache
 def has_sparse_form(name: str) -> bool:
-    """Whether a named engine has a form for sparse points."""
+    """Whether a named engine has a form for sparse rows."""
     engine = named_engine(name)
     form = None if engine is None else engine().for_sparse()
     return form is not None and form.accepts_sparse
@@ -224,7 +224,7 @@ class Parameters:
         return not isinstance(self.kernel, str) or self.kernel != "auto"
 
     def make_engine(self, X: Any) -> Engine:
-        """The engine, checked. For sparse points, one given by name is made to support them."""
+        """The engine, checked. For sparse rows, one given by name is made to support them."""
         engine = get_engine(self.engine)
         engine.check()
         if not issparse(X) or self.takes_sparse(engine):
@@ -284,7 +284,7 @@ class Parameters:
         return wanted if is_linear and self.ridge == 0 and is_small else OneVersusRest.name
 
     def takes_sparse(self, engine: Engine) -> bool:
-        """Whether points may be sparse."""
+        """Whether rows may be sparse."""
         return engine.accepts_sparse and self.kernel_is_linear
 
     def check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:

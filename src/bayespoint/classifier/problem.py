@@ -1,4 +1,4 @@
-"""A classification problem as engines take it: points, binary tasks, weights."""
+"""A classification problem as engines take it: rows, binary tasks, weights."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the ligh
 
 @dataclass(frozen=True)
 class Problem:
-    """Training points of positive weight, and their classes.
+    """Training rows of positive weight, and their classes.
 
     Attributes
     ----------
     points : ndarray of shape (n_samples, n_features)
-        The points, or their kernel matrix.
+        The rows, or their kernel matrix.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     codes : ndarray of shape (n_samples,)
-        Index of the class of each point.
+        Index of the class of each row.
     weight : ndarray of shape (n_samples,) or None
-        Weights of the points; None if all are equal.
+        Weights of the rows; None if all are equal.
     unit : ndarray of shape (n_samples,) or None
-        The weight of one copy of each point, that of its class; None if it is 1.
+        The weight of one copy of each row, that of its class; None if it is 1.
     columns : ndarray of int or None
-        Columns of a kernel matrix that belong to these points; None: all.
+        Columns of a kernel matrix that belong to these rows; None: all.
     given : ndarray of bool, shape (n_given,)
-        Which of the points that were given have a positive weight.
+        Which of the rows that were given have a positive weight.
     multi_class : str
         Name of the coding of more than two classes.
     order : ndarray of int or None
         Indices of ordered classes, from the lowest to the highest.
     engine : Engine
-        What is to learn from the points.
+        What is to learn from the rows.
     scaling : Scaling or None
-        How the features of the points were scaled.
+        How the features of the rows were scaled.
     table : Columns or None
         How they were made of the columns of a table; None: they are the columns.
     was_sparse : bool
         Whether they were made dense of sparse rows.
     groups : ndarray of int, shape (n_samples,), or None
-        Which points belong together, 0, 1, 2 ...; None if each stands alone.
+        Which rows belong together, 0, 1, 2 ...; None if each stands alone.
     """
 
     points: NDArray
@@ -89,7 +89,7 @@ class Problem:
         precomputed: bool = False,
         classes: NDArray | None = None,
     ) -> Problem:
-        """Make a problem of validated data; points of weight 0 are ignored.
+        """Make a problem of validated data; rows of weight 0 are ignored.
 
         By default the classes are those of the labels, which must be at least two.
         """
@@ -144,7 +144,7 @@ class Problem:
 
     @property
     def device(self) -> Any:
-        """The device on which the points are; None in NumPy."""
+        """The device on which the rows are; None in NumPy."""
         return self.points.device if is_tensor(self.points) else None
 
     @property
@@ -161,9 +161,9 @@ class Problem:
         return (tuple(self.points.shape), *of_points, *sums)
 
     def grouped(self, groups: Any) -> Problem:
-        """The same with groups of all points that were given.
+        """The same with groups of all rows that were given.
 
-        If each group is a single copy of a point, these are as good as none.
+        If each group is a single copy of a row, these are as good as none.
         """
         if groups is None:
             return self

@@ -99,11 +99,11 @@ def members(model: Model) -> list[tuple[float, Any, Any, Any]]:
 
 def machine_of(clf: Any) -> Parts:
     """The steps of a fitted pipeline, or of a classifier alone, which must be one of ours."""
-    check_is_fitted(clf)
     parts = split_pipeline(clf)
-    if not hasattr(parts.last, "model_"):
+    if not hasattr(parts.last, "sample_proba"):
         raise TypeError(
             "This needs a BayesPointClassifier, alone or as the last step of a pipeline. "
             f"Got {parts.last!r} instead."
         )
+    check_is_fitted(clf)
     return parts

@@ -186,12 +186,12 @@ class DeviceError(Attributes, RuntimeError):
 
 
 class EmptyVersionSpaceError(Attributes, ValueError):
-    """No weight vector classifies all training points correctly, and the engine needs one.
+    """No weight vector classifies all training rows correctly, and the engine needs one.
 
     Attributes
     ----------
     n_points, n_wrong : int
-        Number of training points, and how many of them the least-squares solution misclassifies.
+        Number of training rows, and how many of them the least-squares solution misclassifies.
 
     Examples
     --------
@@ -209,9 +209,9 @@ class EmptyVersionSpaceError(Attributes, ValueError):
 
     def __str__(self) -> str:
         return (
-            "Version space is empty: no weight vector classifies all training points correctly "
+            "Version space is empty: no weight vector classifies all training rows correctly "
             f"(least squares gets {self.n_wrong} of {self.n_points} wrong). Use GibbsSampler with "
-            "label_noise > 0, set a ridge, or use a richer kernel. Equal points with different "
+            "label_noise > 0, set a ridge, or use a richer kernel. Equal rows with different "
             "labels need one of the first two."
         )
 
@@ -273,7 +273,7 @@ class NotEnoughMemoryError(Attributes, MemoryError):
 
 
 class RiskNotReachedError(Attributes, ValueError):
-    """No rejection threshold guarantees the wanted error on the accepted points.
+    """No rejection threshold guarantees the wanted error on the accepted rows.
 
     If a fit ended with this error, ``estimator`` is the fitted classifier.
 
@@ -282,24 +282,24 @@ class RiskNotReachedError(Attributes, ValueError):
     risk, confidence_level : float
         The wanted error, and the probability with which it should hold.
     n_points : int
-        Number of calibration points.
+        Number of calibration rows.
     n_needed : int or None
-        Number of calibration points that would be needed; None if more would not help.
+        Number of calibration rows that would be needed; None if more would not help.
     n_accepted, n_errors : int or None
-        Points accepted in the first test, and errors among them; None if there are too few
-        calibration points for any test.
+        Rows accepted in the first test, and errors among them; None if there are too few
+        calibration rows for any test.
     bound : float or None
         Upper bound of the error in the first test.
     share : float
-        Share of the data that is held out as calibration points.
+        Share of the data that is held out as calibration rows.
 
     Examples
     --------
     >>> from bayespoint.exceptions import RiskNotReachedError
     >>> print(RiskNotReachedError(0.01, 0.95, n_points=150, n_needed=299, share=0.3))
-    An error of at most 1 % on the accepted points cannot be guaranteed with confidence 95 %: this
-    takes at least 299 calibration points, and there are 150. With 30 % of the data held out, this
-    takes 997 points in all. Use more points, hold out a larger share, or use a larger risk.
+    An error of at most 1 % on the accepted rows cannot be guaranteed with confidence 95 %: this
+    takes at least 299 calibration rows, and there are 150. With 30 % of the data held out, this
+    takes 997 rows in all. Use more rows, hold out a larger share, or use a larger risk.
     """
 
     risk: float
@@ -314,7 +314,7 @@ class RiskNotReachedError(Attributes, ValueError):
 
     def __str__(self) -> str:
         wanted = (
-            f"An error of at most {100 * self.risk:.4g} % on the accepted points cannot be "
+            f"An error of at most {100 * self.risk:.4g} % on the accepted rows cannot be "
             f"guaranteed with confidence {100 * self.confidence_level:.4g} %: "
         )
         return f"{wanted}{self._reason()}{self._remedy()}"
@@ -322,17 +322,17 @@ class RiskNotReachedError(Attributes, ValueError):
     def _reason(self) -> str:
         if self.bound is None:
             return (
-                f"this takes at least {self.n_needed} calibration points, and there are "
+                f"this takes at least {self.n_needed} calibration rows, and there are "
                 f"{self.n_points}."
             )
         found = (
-            f"{self.n_errors} of the {self.n_accepted} most certain calibration points are errors, "
+            f"{self.n_errors} of the {self.n_accepted} most certain calibration rows are errors, "
             f"so the bound is {100 * self.bound:.3g} %. "
         )
         if self.n_needed is None:
-            return f"{found}Their error rate is not below the risk, and more points may not help."
+            return f"{found}Their error rate is not below the risk, and more rows may not help."
         return (
-            f"{found}At this error rate about {self.n_needed} calibration points are needed, and "
+            f"{found}At this error rate about {self.n_needed} calibration rows are needed, and "
             f"there are {self.n_points}."
         )
 
@@ -340,10 +340,10 @@ class RiskNotReachedError(Attributes, ValueError):
         if self.n_needed is None:
             return " Use a larger risk, or a better classifier."
         if self.share == 1:
-            return " Use more points, or a larger risk."
+            return " Use more rows, or a larger risk."
         return (
             f" With {100 * self.share:.3g} % of the data held out, this takes "
-            f"{math.ceil(self.n_needed / self.share)} points in all. Use more points, hold out a "
+            f"{math.ceil(self.n_needed / self.share)} rows in all. Use more rows, hold out a "
             "larger share, or use a larger risk."
         )
 

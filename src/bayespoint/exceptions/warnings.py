@@ -147,7 +147,7 @@ class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
     task, n_others : int
         Index of the worst task, and number of other tasks with the same problem.
     r_hat : float
-        Largest rank-normalised split R-hat of the outputs at training points; 1 is agreement.
+        Largest rank-normalised split R-hat of the outputs at training rows; 1 is agreement.
     effective_sample_size : float
         Smallest effective sample size of these outputs.
     target_ess : float or None
@@ -226,13 +226,13 @@ class FactorisedWarning(TaskWarning, UserWarning):
     task, n_others : int
         Index of the worst task, and number of other tasks with the same problem.
     variance_ratio : float
-        Predictive variance over that of a full covariance, the worst of a few training points.
+        Predictive variance over that of a full covariance, the worst of a few training rows.
 
     Examples
     --------
     >>> from bayespoint.exceptions import FactorisedWarning
     >>> str(FactorisedWarning(task=0, n_others=0, variance_ratio=2.5)).split(".")[0]
-    'Independent weights matter: the predictive variance of a training point of task 0 is 2'
+    'Independent weights matter: the predictive variance of a training row of task 0 is 2'
     """
 
     variance_ratio: float
@@ -240,7 +240,7 @@ class FactorisedWarning(TaskWarning, UserWarning):
     def __str__(self) -> str:
         return (
             f"Independent weights matter: the predictive variance of a training "
-            f"point{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
+            f"row{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
             "Remedy: engine='ep' with dense X if there is memory for it, centred features, or a "
             "smaller prior_scale."
         )

@@ -95,7 +95,7 @@ def check_points(X: Any, owner: str) -> None:
             f"Found array of shape {tuple(X.shape)} while at least (1, 1) is required."
         )
     if X.is_complex() or X.dtype == torch.bool:
-        raise ValueError(f"Expected points of numbers, got {X.dtype}.")
+        raise ValueError(f"Expected rows of numbers, got {X.dtype}.")
     if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
         what = "NaN" if bool(torch.isnan(X).any()) else "infinity"
         raise ValueError(f"Input X contains {what}.\n{owner} does not accept missing values.")

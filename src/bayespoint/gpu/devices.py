@@ -112,7 +112,5 @@ def memory_errors_in_words(device: Any) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         free = str(error).split(". ")[0]
-        reason = (
-            f"its memory is full ({free}). Free some, take fewer points, or a smaller cache_size"
-        )
+        reason = f"its memory is full ({free}). Free some, take fewer rows, or a smaller cache_size"
         raise DeviceError(str(device), reason) from error

@@ -4,7 +4,6 @@ To add a likelihood, write a file with a subclass of ``Likelihood`` or ``JointLi
 it here, in ``LIKELIHOODS``.
 """
 
-from bayespoint.likelihoods.argmax import ArgmaxLikelihood
 from bayespoint.likelihoods.base import (
     LIKELIHOODS,
     JointLikelihood,
@@ -12,9 +11,9 @@ from bayespoint.likelihoods.base import (
     ProbitLikelihood,
     make_likelihood,
 )
+from bayespoint.likelihoods.joint import ArgmaxLikelihood, SoftmaxLikelihood
 from bayespoint.likelihoods.logistic import LogisticLikelihood
 from bayespoint.likelihoods.ordinal import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
-from bayespoint.likelihoods.softmax import SoftmaxLikelihood
 
 __all__ = [
     "LIKELIHOODS", "ArgmaxLikelihood", "JointLikelihood", "Likelihood", "LogisticLikelihood",

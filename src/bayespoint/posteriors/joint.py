@@ -11,8 +11,8 @@ from scipy.linalg import helmert
 
 from bayespoint.codings import Coding
 from bayespoint.likelihoods import JointLikelihood
-from bayespoint.likelihoods.argmax import log_share_of_largest
 from bayespoint.likelihoods.base import log_rest
+from bayespoint.likelihoods.joint import log_share_of_largest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
 from bayespoint.tools.arrays import kept, namespace, to_host

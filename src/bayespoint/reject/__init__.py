@@ -1,7 +1,7 @@
 """Classification with rejection: rejection curves, and classifiers with a reject option.
 
-The outputs of a Bayes point machine say how certain each prediction is. Most errors are at points
-with small outputs, so rejecting these lowers the error on the accepted points.
+The outputs of a Bayes point machine say how certain each prediction is. Most errors are at rows
+with small outputs, so rejecting these lowers the error on the accepted rows.
 
 >>> from bayespoint.reject import rejection_curve
 >>> curve = rejection_curve(["a", "b", "b", "a"], [-2.0, 1.0, -0.1, -0.5])

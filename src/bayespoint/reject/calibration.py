@@ -1,4 +1,4 @@
-"""Scores and predictions of a classifier on unseen data: held-out points, cross-validation."""
+"""Scores and predictions of a classifier on unseen data: held-out rows, cross-validation."""
 
 from numbers import Integral
 from typing import Any
@@ -126,10 +126,10 @@ def folds(cv: Any, X: Any, y: NDArray, groups: NDArray | None) -> list[tuple[NDA
 def hold_out(
     y: NDArray, calibration_size: float, random_state: Any, groups: NDArray | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the points for training and of those held out, in equal shares of every class.
+    """Indices of the rows for training and of those held out, in equal shares of every class.
 
-    The only point of a class is for training, so that the classifier knows the class. Groups are
-    held out as a whole, each of the class of its first point.
+    The only row of a class is for training, so that the classifier knows the class. Groups are
+    held out as a whole, each of the class of its first row.
     """
     if groups is not None:
         _, first, group = np.unique(groups, return_index=True, return_inverse=True)
@@ -139,14 +139,14 @@ def hold_out(
     alone = counts[group] == 1
     shared = np.flatnonzero(~alone)
     if not len(shared):
-        raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two points.")
+        raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two rows.")
     split = StratifiedShuffleSplit(1, test_size=calibration_size, random_state=random_state)
     train, held = next(split.split(shared, group[shared]))
     return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
 
 
 def scores_and_answers(estimator: Any, X: Any, score: str, classes: list) -> NDArray[np.float64]:
-    """Two columns: the score of each point, and the index in `classes` of its predicted label."""
+    """Two columns: the score of each row, and the index in `classes` of its predicted label."""
     scores = SCORES[score].function(estimator_outputs(estimator, X, score))
     answers = np.asarray(estimator.predict(X))
     remedy = "use an estimator that predicts labels of its classes_ only"

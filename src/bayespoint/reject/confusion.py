@@ -1,4 +1,4 @@
-"""Confusion matrices with a column for rejected points."""
+"""Confusion matrices with a column for rejected rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rejection_confusion(
     reject_label: Any,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Count points by true class, one row each, and by prediction; the last column is rejected.
+    """Count rows by true class, one line each, and by prediction; the last column is rejected.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def rejection_confusion(
     classes : array-like of shape (n_classes,)
         The labels, without the reject label.
     reject_label : scalar
-        The prediction for rejected points.
+        The prediction for rejected rows.
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights; by default every point counts 1.
+        Sample weights; by default every row counts 1.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def rejection_confusion(
 
 @dataclass(eq=False, repr=False)
 class RejectionConfusionDisplay:
-    """Plot of a confusion matrix with a column for rejected points.
+    """Plot of a confusion matrix with a column for rejected rows.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
 

@@ -1,4 +1,4 @@
-"""Rejection curves: the error that remains when the least certain points are rejected."""
+"""Rejection curves: the error that remains when the least certain rows are rejected."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,11 +26,11 @@ class OperatingPoint:
     Attributes
     ----------
     threshold : float
-        Points with a score below it are rejected.
+        Rows with a score below it are rejected.
     rate : float
-        Fraction of points that are rejected.
+        Fraction of rows that are rejected.
     error : float
-        Error on the accepted points; NaN if none are accepted.
+        Error on the accepted rows; NaN if none are accepted.
 
     Examples
     --------
@@ -46,37 +46,37 @@ class OperatingPoint:
 
 @dataclass(frozen=True, eq=False)
 class RejectionCurve:
-    r"""Error on the accepted points against the fraction rejected.
+    r"""Error on the accepted rows against the fraction rejected.
 
-    Point i has the score s_i, the weight w_i (1 by default), and e_i = 1 if its prediction is
-    wrong. With threshold t the points with s_i < t are rejected:
+    Row i has the score s_i, the weight w_i (1 by default), and e_i = 1 if its prediction is
+    wrong. With threshold t the rows with s_i < t are rejected:
 
     .. math::
         \mathrm{rate}(t) = \frac{\sum_{s_i < t} w_i}{\sum_i w_i}, \qquad
         \mathrm{error}(t) = \frac{\sum_{s_i \ge t} w_i e_i}{\sum_{s_i \ge t} w_i}
 
-    Points of equal score are rejected together, so the arrays have one entry for each set of points
+    Rows of equal score are rejected together, so the arrays have one entry for each set of rows
     that a threshold can reject. At rates in between, :meth:`error_at` gives the expected error over
-    a random order of the tied points. Neither depends on the order of the samples.
+    a random order of the tied rows. Neither depends on the order of the samples.
 
     Attributes
     ----------
     rate : ndarray of shape (n_thresholds,)
         Fraction rejected, increasing from 0. Without ties and weights 0, 1/n, ..., (n-1)/n.
     error : ndarray of shape (n_thresholds,)
-        Error on the accepted points.
+        Error on the accepted rows.
     threshold : ndarray of shape (n_thresholds,)
-        Points with a score below it are rejected: -inf, then the midpoints between neighbouring
-        scores, so that rounding does not decide on which side a point falls.
+        Rows with a score below it are rejected: -inf, then the midpoints between neighbouring
+        scores, so that rounding does not decide on which side a row falls.
     aurc : float
         Area under the risk-coverage curve, the mean error over n coverages,
 
         .. math:: \mathrm{AURC} = \frac1n \sum_{k=1}^{n} R_k
 
-        with R_k the error on the most certain k/n of the points, ``error_at(1 - k/n)``. Smaller is
+        with R_k the error on the most certain k/n of the rows, ``error_at(1 - k/n)``. Smaller is
         better.
     n_samples : int
-        Number n of points of positive weight.
+        Number n of rows of positive weight.
 
     Examples
     --------
@@ -126,13 +126,13 @@ class RejectionCurve:
         )
 
     def error_at(self, rates: ArrayLike) -> NDArray[np.float64]:
-        """Error on the accepted points at given rejection rates.
+        """Error on the accepted rows at given rejection rates.
 
         Parameters
         ----------
         rates : array-like of float
             Fractions in [0, 1). Between the entries of `rate`, the expected error over a random
-            order of tied points is returned.
+            order of tied rows is returned.
 
         Returns
         -------
@@ -141,12 +141,13 @@ class RejectionCurve:
         rates = np.asarray(rates, dtype=np.float64)
         if not ((rates >= 0) & (rates < 1)).all():
             raise ValueError(
-                f"rates must lie in [0, 1): with every point rejected the error is undefined. "
+                f"rates must lie in [0, 1): with every row rejected the error is undefined. "
                 f"Got {rates} instead."
             )
-        coverage = 1 - self.rate
+        counts = 1 - self.rate, self.error * (1 - self.rate)
         # With ties in random order the expected number of errors is linear in the coverage.
-        return np.interp(1 - rates, *_from_zero(coverage, self.error * coverage)) / (1 - rates)
+        accepted, errors = (np.append(0.0, one[::-1]) for one in counts)
+        return np.interp(1 - rates, accepted, errors) / (1 - rates)
 
     def at_rate(self, rate: float) -> OperatingPoint:
         """The operating point with the largest rejection rate not above `rate`."""
@@ -159,7 +160,7 @@ class RejectionCurve:
 
         .. math:: \min_t \; (1 - \mathrm{rate}(t))\,\mathrm{error}(t) + c\,\mathrm{rate}(t)
 
-        Rejecting every point (threshold inf, at cost c) is one of the choices. Ties are broken by
+        Rejecting every row (threshold inf, at cost c) is one of the choices. Ties are broken by
         the fewest rejections.
         """
         if not 0 < cost < 1:
@@ -176,28 +177,28 @@ class RejectionCurve:
         r"""The operating point whose error is at most `risk` with probability `confidence_level`.
 
         The thresholds are tested from a strict one down. Each test passes if the exact upper bound
-        of the error on the accepted points (:func:`error_bound`) is at most `risk`, and the walk
+        of the error on the accepted rows (:func:`error_bound`) is at most `risk`, and the walk
         ends before the first that fails. Because the order of the tests is fixed beforehand, no
-        correction for their number is needed. The first test accepts 30 % of the points, or
-        :math:`\log(1 - \text{confidence level}) / \log(1 - \text{risk})` points if that is more,
+        correction for their number is needed. The first test accepts 30 % of the rows, or
+        :math:`\log(1 - \text{confidence level}) / \log(1 - \text{risk})` rows if that is more,
         since fewer cannot pass.
 
-        This is a guarantee if the points were not used to fit the classifier. With cross-validated
+        This is a guarantee if the rows were not used to fit the classifier. With cross-validated
         or out-of-bag outputs it is an estimate.
 
         Parameters
         ----------
         risk : float in (0, 1)
-            Largest error on the accepted points.
+            Largest error on the accepted rows.
         confidence_level : float in (0, 1), default=0.95
             Probability, over the points of the curve, that the true error is at most `risk`.
         share : float in (0, 1], default=1.0
-            Share of the data that these points are, for the error message.
+            Share of the data that these rows are, for the error message.
 
         Raises
         ------
         RiskNotReachedError
-            If no threshold passes. It says how many points would be needed.
+            If no threshold passes. It says how many rows would be needed.
         """
         if not 0 < risk < 1:
             raise ValueError(f"risk must lie in (0, 1). Got {risk!r} instead.")
@@ -211,19 +212,19 @@ class RejectionCurve:
         """The error that could be guaranteed at each threshold.
 
         The largest bound of this and all stricter thresholds, from the first one that
-        :meth:`at_risk` tests for `risk`; infinite where fewer points are accepted.
+        :meth:`at_risk` tests for `risk`; infinite where fewer rows are accepted.
         """
         start = first_test(self.n_samples, risk, confidence_level)
         return promised_errors(*self._counts(), start, confidence_level)
 
     def _counts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Number of accepted points at each threshold, and of errors among them."""
+        """Number of accepted rows at each threshold, and of errors among them."""
         accepted = self.n_samples * (1 - self.rate)
         counts = np.array([accepted, accepted * self.error])
         whole = np.rint(counts)
         if not np.allclose(counts, whole, rtol=0, atol=1e-6):
             raise ValueError(
-                "An exact bound needs independent points that count once each, and this curve has "
+                "An exact bound needs independent rows that count once each, and this curve has "
                 "sample weights. Compute it without sample_weight."
             )
         return whole[0].astype(np.intp), whole[1].astype(np.intp)
@@ -233,17 +234,15 @@ class RejectionCurve:
     ) -> RiskNotReachedError:
         accepted, errors = self._counts()
         start = first_test(self.n_samples, risk, confidence_level)
-        asked: dict[str, Any] = {
-            "risk": risk, "confidence_level": confidence_level, "share": share,
-        }  # fmt: skip
+        asked: Any = {"confidence_level": confidence_level, "n_points": self.n_samples}
+        asked |= {"risk": risk, "share": share}
         if start > self.n_samples:
-            return RiskNotReachedError(**asked, n_points=self.n_samples, n_needed=start)
+            return RiskNotReachedError(**asked, n_needed=start)
         first = np.flatnonzero(accepted >= start)[-1]
         n, k = int(accepted[first]), int(errors[first])
         needed = points_needed(risk, confidence_level, k / n)
         return RiskNotReachedError(
             **asked,
-            n_points=self.n_samples,
             n_needed=None if needed is None else -(-needed * self.n_samples // n),
             n_accepted=n,
             n_errors=k,
@@ -272,7 +271,7 @@ def rejection_curve(
     score: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> RejectionCurve:
-    """Compute the error on the accepted points when those with the smallest scores are rejected.
+    """Compute the error on the accepted rows when those with the smallest scores are rejected.
 
     Parameters
     ----------
@@ -288,7 +287,7 @@ def rejection_curve(
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of `outputs`. By default the sorted labels in `y_true`.
     score : {"max", "gap", "vote", "proba"}, default="max"
-        The score that orders the points: the largest output, the gap between the two largest, or
+        The score that orders the rows: the largest output, the gap between the two largest, or
         the largest share, if outputs are vote shares or probabilities.
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights; weight k counts as k copies.
@@ -352,7 +351,7 @@ def rejection_curve(
 def _present_points(
     confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The three columns as arrays, checked, without points of weight zero."""
+    """The three columns as arrays, checked, without rows of weight zero."""
     scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
     if scores.ndim != 1 or scores.shape != errs.shape:
         raise ValueError(
@@ -367,18 +366,13 @@ def _present_points(
 
 
 def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """The weights of n points, checked; 1 by default."""
+    """The weights of n rows, checked; 1 by default."""
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},). Got {weight.shape} instead.")
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
         raise ValueError(
-            "There must be at least one point, and sample_weight must be finite, not negative, and "
-            f"not zero everywhere. Got {n} points of total weight {weight.sum():g} instead."
+            "There must be at least one row, and sample_weight must be finite, not negative, and "
+            f"not zero everywhere. Got {n} rows of total weight {weight.sum():g} instead."
         )
     return weight
-
-
-def _from_zero(coverage: NDArray, errors: NDArray) -> tuple[NDArray, NDArray]:
-    """Knots for `np.interp`: increasing coverage, from 0."""
-    return np.append(0.0, coverage[::-1]), np.append(0.0, errors[::-1])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class RejectionCurveDisplay:
-    """Plot of the error on the accepted points against the fraction rejected.
+    """Plot of the error on the accepted rows against the fraction rejected.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. For a
     :class:`SelectiveClassifier` with `risk` a dashed line shows the error that its calibration data
@@ -30,7 +30,7 @@ class RejectionCurveDisplay:
     curve : RejectionCurve
         The curve.
     score : {"max", "gap", "vote", "proba"}, default="max"
-        The score that orders the points, for the legend.
+        The score that orders the rows, for the legend.
     name : str, default=None
         Name of the classifier, for the legend.
     operating_point : OperatingPoint, default=None
@@ -94,11 +94,11 @@ class RejectionCurveDisplay:
             classifier. A marker shows its operating point on these data, and the legend says how
             its threshold was set and what it guarantees.
         X : array-like of shape (n_samples, n_features)
-            Test points.
+            Test rows.
         y : array-like of shape (n_samples,)
             True labels.
         score : {"max", "gap", "vote", "proba"}, default=None
-            The score that orders the points. By default the `confidence` of a
+            The score that orders the rows. By default the `confidence` of a
             :class:`SelectiveClassifier`, and ``"max"`` for other classifiers.
         name : str, default=None
             Name for the legend. By default the name of the class.
@@ -192,8 +192,8 @@ class RejectionCurveDisplay:
         ax.set_xlim(0, max_rate)
         _in_percent(ax.xaxis)
         _in_percent(ax.yaxis, logarithmic=log_error)
-        ax.set_xlabel("Rejected points, the least certain first")
-        ax.set_ylabel("Error on the accepted points")
+        ax.set_xlabel("Rejected rows, the least certain first")
+        ax.set_ylabel("Error on the accepted rows")
         ax.grid(alpha=0.25)
         ax.legend(fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,4 +1,4 @@
-"""Guaranteed error on the accepted points: exact binomial bounds, tested in a fixed sequence."""
+"""Guaranteed error on the accepted rows: exact binomial bounds, tested in a fixed sequence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def error_bound(
 ) -> NDArray[np.float64]:
     r"""Compute the exact upper bound of an error rate (Clopper and Pearson).
 
-    With k errors among n independent points, the bound is the largest error rate u for which k or
+    With k errors among n independent rows, the bound is the largest error rate u for which k or
     fewer errors are not less probable than :math:`\delta = 1 - ` `confidence_level`:
 
     .. math:: \sum_{i=0}^{k} \binom{n}{i} u^i (1 - u)^{n - i} = \delta
@@ -38,14 +38,14 @@ def error_bound(
     n_errors : array-like of int
         Numbers of errors k.
     n_points : array-like of int
-        Numbers of points n, at least 1.
+        Numbers of rows n, at least 1.
     confidence_level : float in (0, 1), default=0.95
         Probability that the bound holds, at least.
 
     Returns
     -------
     ndarray
-        The bounds; 1 where all points are errors.
+        The bounds; 1 where all rows are errors.
 
     References
     ----------
@@ -74,7 +74,7 @@ def error_bound(
 
 
 def points_needed(risk: float, confidence_level: float, error_rate: float = 0.0) -> int | None:
-    """The number of points whose bound is at most `risk` if this fraction of them are errors.
+    """The number of rows whose bound is at most `risk` if this fraction of them are errors.
 
     None if no number is sufficient. Without errors it is log(1 - confidence_level) / log(1 - risk),
     rounded up.
@@ -97,7 +97,7 @@ def points_needed(risk: float, confidence_level: float, error_rate: float = 0.0)
 
 
 def first_test(n_points: int, risk: float, confidence_level: float) -> int:
-    """Number of accepted points in the first test, fixed before any label is seen."""
+    """Number of accepted rows in the first test, fixed before any label is seen."""
     fewest = points_needed(risk, confidence_level)
     assert fewest is not None  # an error rate of 0 is below every risk
     return max(fewest, math.ceil(START * n_points))
@@ -109,8 +109,8 @@ def promised_errors(
     """The smallest risk that the fixed sequence guarantees at each threshold.
 
     A threshold is reached if it and all stricter ones pass, from the first that accepts `start`
-    points. So it is the largest of their bounds; infinite where fewer points are accepted.
-    `accepted` and `errors` are numbers of points, from the lowest threshold to the strictest.
+    rows. So it is the largest of their bounds; infinite where fewer rows are accepted.
+    `accepted` and `errors` are numbers of rows, from the lowest threshold to the strictest.
     """
     bounds = np.where(accepted >= start, error_bound(errors, accepted, confidence_level), -np.inf)
     promised = np.maximum.accumulate(bounds[::-1])[::-1]
@@ -119,26 +119,26 @@ def promised_errors(
 
 @dataclass(frozen=True)
 class Guarantee:
-    r"""The error on the accepted points is at most `risk`, with probability `confidence_level`.
+    r"""The error on the accepted rows is at most `risk`, with probability `confidence_level`.
 
-    The probability is over the calibration points, which must be drawn as the new points are
+    The probability is over the calibration rows, which must be drawn as the new rows are
     (independent, or exchangeable) and must not have been used to fit the classifier. For
     cross-validated outputs this is not the case, and the numbers are an estimate.
 
     Attributes
     ----------
     risk : float
-        The guaranteed error on the accepted points.
+        The guaranteed error on the accepted rows.
     confidence_level : float
-        Probability of calibration points for which the guarantee holds.
+        Probability of calibration rows for which the guarantee holds.
     n_points : int
-        Number of calibration points.
+        Number of calibration rows.
     n_accepted : int
         How many of them are accepted.
     n_errors : int
         How many of the accepted ones are errors.
     held_out : bool
-        Whether the calibration points were not used for the fit. If not, it is an estimate.
+        Whether the calibration rows were not used for the fit. If not, it is an estimate.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Guarantee:
     >>> f"bound {guarantee.bound:.3%}, coverage {guarantee.coverage:.0%}"
     'bound 0.447%, coverage 96%'
     >>> print(guarantee.summary)
-    error on the accepted points at most 0.5 % with confidence 95 %
+    error on the accepted rows at most 0.5 % with confidence 95 %
     """
 
     risk: float
@@ -164,7 +164,7 @@ class Guarantee:
 
     @property
     def coverage(self) -> float:
-        """Fraction of the calibration points that are accepted."""
+        """Fraction of the calibration rows that are accepted."""
         return self.n_accepted / self.n_points
 
     @property
@@ -177,7 +177,7 @@ class Guarantee:
         """What is guaranteed, or estimated."""
         estimated = "" if self.held_out else "estimated, not guaranteed: "
         return (
-            f"{estimated}error on the accepted points at most {100 * self.risk:.4g} % with "
+            f"{estimated}error on the accepted rows at most {100 * self.risk:.4g} % with "
             f"confidence {100 * self.confidence_level:.4g} %"
         )
 
@@ -186,7 +186,7 @@ class Guarantee:
         """The counts that it rests on."""
         errors = f"{self.n_errors} error{'' if self.n_errors == 1 else 's'}"
         return (
-            f"{self.n_accepted} of {self.n_points} calibration points accepted, with {errors}: "
+            f"{self.n_accepted} of {self.n_points} calibration rows accepted, with {errors}: "
             f"exact bound {100 * self.bound:.3g} %"
         )
 

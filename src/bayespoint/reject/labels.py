@@ -1,4 +1,4 @@
-"""Indices of labels, and the label of rejected points."""
+"""Indices of labels, and the label of rejected rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def column_labels(truth: NDArray, n_columns: int, classes: ArrayLike | None) -> 
 
 
 def default_reject_label(classes: NDArray) -> Any:
-    """The default label of rejected points, which is never one of the classes.
+    """The default label of rejected rows, which is never one of the classes.
 
     Strings: "reject". Numbers and booleans: -1; if -1 is a class, 0; if both are, one less than the
     smallest class.
@@ -55,7 +55,7 @@ def default_reject_label(classes: NDArray) -> Any:
 
 
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
-    """The label of rejected points: the default for "auto"; never one of the classes."""
+    """The label of rejected rows: the default for "auto"; never one of the classes."""
     automatic = isinstance(reject_label, str) and reject_label == "auto"
     label = default_reject_label(classes) if automatic else reject_label
     if np.ndim(label) != 0:

@@ -33,9 +33,9 @@ def check_parameters(selective: Any) -> None:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
             f"{owner} needs exactly one of 'rate', 'threshold', 'cost' and 'risk'. Got {got} "
-            "instead: rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as "
+            "instead: rate=0.05 rejects 5 % of the rows, cost=0.1 makes ten rejections cost as "
             "much as one error, risk=0.01 guarantees an error of at most 1 % on the accepted "
-            "points, threshold=t rejects scores below t."
+            "rows, threshold=t rejects scores below t."
         )
     for name in given:
         check_number(selective, name, **RULES[name])
@@ -64,12 +64,12 @@ def _check_cv(selective: Any) -> None:
 
 
 def refuse_weights(sample_weight: ArrayLike | None) -> None:
-    """Raise an error for weights in a calibration that needs points that count once each."""
+    """Raise an error for weights in a calibration that needs rows that count once each."""
     if sample_weight is not None:
         raise ValueError(
-            "risk and sample_weight exclude each other: the exact bound is for independent points, "
-            "and a point of weight k is not k independent points. Fit the estimator with its "
-            "weights, and pass FrozenEstimator(estimator) and unweighted calibration points."
+            "risk and sample_weight exclude each other: the exact bound is for independent rows, "
+            "and a row of weight k is not k independent rows. Fit the estimator with its "
+            "weights, and pass FrozenEstimator(estimator) and unweighted calibration rows."
         )
 
 

@@ -150,7 +150,7 @@ def estimator_outputs(estimator: Any, X: Any, score: str = "max") -> NDArray[np.
     estimator : classifier
         A fitted classifier.
     X : array-like of shape (n_samples, n_features)
-        Points, in any form that the classifier accepts.
+        Rows, in any form that the classifier accepts.
     score : {"max", "gap", "vote", "proba"}, default="max"
         ``"max"`` and ``"gap"`` use ``decision_function``, or ``predict_proba`` if there is none;
         ``"proba"`` uses ``predict_proba``; ``"vote"`` uses ``vote_shares``.

@@ -31,25 +31,25 @@ CALIBRATED = ("rejection_curve_", "calibration_rate_", "calibration_error_", "gu
 class SelectiveClassifier(WrapsClassifier):
     r"""A classifier with a reject option: returns a reject label where it is uncertain.
 
-    A point is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`,
+    A row is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`,
     `risk` and `threshold`. The first three choose the threshold on calibration data.
 
-    * ``rate=r``: the largest fraction of the calibration points not above r is rejected. Points of
+    * ``rate=r``: the largest fraction of the calibration rows not above r is rejected. Rows of
       equal score are rejected together, so with a coarse score, such as the share of a few votes,
       the fraction can be smaller than r; see `calibration_rate_`.
     * ``cost=c``: an error costs 1, a rejection c. The threshold minimises the cost on the
-      calibration points,
+      calibration rows,
 
       .. math:: \tfrac1n \bigl( \#\{\text{accepted and wrong}\} + c\,\#\{\text{rejected}\} \bigr).
 
-    * ``risk=r``: the error on the accepted points is at most r, with the probability
-      `confidence_level` over the calibration points [3]_ [4]_:
+    * ``risk=r``: the error on the accepted rows is at most r, with the probability
+      `confidence_level` over the calibration rows [3]_ [4]_:
 
       .. math:: P \bigl( P(\text{wrong} \mid s(x) \ge t) \le r \bigr) \ge
          \text{confidence level}.
 
-      The calibration points must not be used in the fit, so a part of the data is held out by
-      default, and new points must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
+      The calibration rows must not be used in the fit, so a part of the data is held out by
+      default, and new rows must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
       the threshold, and `guarantee_` for the numbers. The probability counts calibrations that find
       no threshold, too (``RiskNotReachedError``); if most find none, it does not hold for those
       that find one.
@@ -67,19 +67,19 @@ class SelectiveClassifier(WrapsClassifier):
     rate : float in [0, 1), default=None
         Fraction to reject.
     threshold : float, default=None
-        Points with a score below it are rejected.
+        Rows with a score below it are rejected.
     cost : float in (0, 1), default=None
         Cost of a rejection, where an error costs 1.
     risk : float in (0, 1), default=None
-        Largest error on the accepted points.
+        Largest error on the accepted rows.
     confidence_level : float in (0, 1), default=0.95
-        Probability that the error on the accepted points is at most `risk`.
+        Probability that the error on the accepted rows is at most `risk`.
     confidence : {"max", "gap", "vote", "proba"}, default="max"
         The confidence score s(x): the largest output, the gap between the two largest, the largest
         vote share (the estimator's ``vote_shares``), or the largest probability. It is called
         `score` in :func:`rejection_curve`.
     reject_label : scalar, default="auto"
-        The prediction for rejected points, which must not be one of the classes. By default
+        The prediction for rejected rows, which must not be one of the classes. By default
         ``"reject"`` for strings and -1 for numbers; 0 if -1 is a class, and one less than the
         smallest class if both are. For boolean classes the predictions are the integers 0, 1 and
         -1. With a label of another type than the classes, such as None, predictions are an array of
@@ -90,12 +90,12 @@ class SelectiveClassifier(WrapsClassifier):
         held-out calibration data. A number of folds, a splitter or splits: cross-validation on the
         training data, after which the estimator is fitted to all of them; with `risk` this gives an
         estimate, not a guarantee. ``"train"``: the training data. Outputs there are more certain
-        than on new data, so more new points than intended are rejected, and `calibration_error_`
+        than on new data, so more new rows than intended are rejected, and `calibration_error_`
         is too small. By default ``"prefit"`` for a scikit-learn ``FrozenEstimator``, ``"holdout"``
         for `risk`, and 5 folds otherwise. With `threshold` nothing is calibrated, and only
         ``"prefit"`` has an effect.
     calibration_size : float in (0, 1), default=0.3
-        Share of the data that ``cv="holdout"`` holds out, equal in every class. The only point of a
+        Share of the data that ``cv="holdout"`` holds out, equal in every class. The only row of a
         class is not held out.
     random_state : int, RandomState instance or None, default=None
         Seed of the held-out part; equal seeds give equal results. A guarantee does not hold for the
@@ -110,25 +110,25 @@ class SelectiveClassifier(WrapsClassifier):
     estimator_ : classifier
         The fitted classifier.
     threshold_ : float
-        Points with a score below it are rejected.
+        Rows with a score below it are rejected.
     threshold_source_ : str
         How the threshold was set.
     reject_label_ : scalar
-        The prediction for rejected points.
+        The prediction for rejected rows.
     guarantee_ : Guarantee
-        With `risk`: the numbers of calibration points, of accepted ones and of errors among them.
+        With `risk`: the numbers of calibration rows, of accepted ones and of errors among them.
     risk_bound_ : float
-        With `risk`: exact upper bound of the error on the accepted points at the threshold, at most
+        With `risk`: exact upper bound of the error on the accepted rows at the threshold, at most
         `risk`.
     coverage_ : float
-        With `risk`: fraction of the calibration points that are accepted.
+        With `risk`: fraction of the calibration rows that are accepted.
     rejection_curve_ : RejectionCurve
         The curve on the calibration data. This and the next two do not exist if `threshold` is
         given.
     calibration_rate_ : float
-        Fraction of the calibration points that are rejected.
+        Fraction of the calibration rows that are rejected.
     calibration_error_ : float
-        Error on the accepted calibration points.
+        Error on the accepted calibration rows.
     n_features_in_ : int
         Number of features, if the fitted classifier has it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -163,22 +163,22 @@ class SelectiveClassifier(WrapsClassifier):
     array([6, 5, 2, 5, 8, 4, 8, 7])
     >>> f"{clf.rejects(X_test).mean():.0%} rejected"
     '5% rejected'
-    >>> f"accuracy {clf.score(X_test, y_test):.1%} on the accepted points"
-    'accuracy 99.5% on the accepted points'
+    >>> f"accuracy {clf.score(X_test, y_test):.1%} on the accepted rows"
+    'accuracy 99.5% on the accepted rows'
     >>> f"accuracy {clf.estimator_.score(X_test, y_test):.1%} without rejection"
     'accuracy 98.3% without rejection'
 
-    At most 2 % errors on the accepted points, with a confidence of 95 %:
+    At most 2 % errors on the accepted rows, with a confidence of 95 %:
 
     >>> guaranteed = SelectiveClassifier(
     ...     OneVsRestClassifier(SVC(gamma=0.001)), risk=0.02, calibration_size=0.5, random_state=0
     ... ).fit(X, y)
     >>> print(guaranteed.guarantee_.details)
-    432 of 449 calibration points accepted, with 3 errors: exact bound 1.78 %
+    432 of 449 calibration rows accepted, with 3 errors: exact bound 1.78 %
     >>> f"{guaranteed.rejects(X_test).mean():.0%} rejected"
     '4% rejected'
-    >>> f"error {1 - guaranteed.score(X_test, y_test):.1%} on the accepted points"
-    'error 0.7% on the accepted points'
+    >>> f"error {1 - guaranteed.score(X_test, y_test):.1%} on the accepted rows"
+    'error 0.7% on the accepted rows'
 
     A given threshold, with a classifier that is fitted already:
 
@@ -214,19 +214,19 @@ class SelectiveClassifier(WrapsClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points, in any form that the estimator accepts; with ``cv="prefit"``, held-out
-            calibration points.
+            Training rows, in any form that the estimator accepts; with ``cv="prefit"``, held-out
+            calibration rows.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the ``fit`` of the estimator. In the calibration, weight k counts as k copies.
-            Not allowed with `risk`, since copies are not independent points.
+            Not allowed with `risk`, since copies are not independent rows.
         groups : array-like of shape (n_samples,), default=None
-            Which points belong together, such as those of one patient. No group is in the training
-            and in the calibration data, and `risk` counts one random point of each group. Passed to
+            Which rows belong together, such as those of one patient. No group is in the training
+            and in the calibration data, and `risk` counts one random row of each group. Passed to
             the ``fit`` of the estimator, if that has such a parameter.
         **fit_params
-            Passed to the ``fit`` of the estimator, in every fold for the points of the fold.
+            Passed to the ``fit`` of the estimator, in every fold for the rows of the fold.
 
         Returns
         -------
@@ -319,8 +319,8 @@ class SelectiveClassifier(WrapsClassifier):
             )  # fmt: skip
         if point.threshold == np.inf:
             warnings.warn(
-                f"Every point will be rejected: at cost={self.cost} rejecting all calibration "
-                f"points is cheapest (error without rejection: {curve.error[0]:.3g}). Raise the "
+                f"Every row will be rejected: at cost={self.cost} rejecting all calibration "
+                f"rows is cheapest (error without rejection: {curve.error[0]:.3g}). Raise the "
                 "cost, or improve the estimator.",
                 UserWarning,
                 stacklevel=3,
@@ -333,22 +333,22 @@ class SelectiveClassifier(WrapsClassifier):
 
     @property
     def risk_bound_(self) -> float:
-        """Exact upper bound of the error on the accepted points."""
+        """Exact upper bound of the error on the accepted rows."""
         return self.guarantee_.bound
 
     @property
     def coverage_(self) -> float:
-        """Fraction of the calibration points that are accepted."""
+        """Fraction of the calibration rows that are accepted."""
         return self.guarantee_.coverage
 
     def rejects(self, X: Any) -> NDArray[np.bool_]:
-        """Whether each point is rejected, a boolean array of shape (n_samples,)."""
+        """Whether each row is rejected, a boolean array of shape (n_samples,)."""
         check_is_fitted(self)
         outputs = estimator_outputs(self.estimator_, X, self.confidence)
         return SCORES[self.confidence].function(outputs) < self.threshold_
 
     def predict(self, X: Any) -> NDArray:
-        """Predict the labels of the estimator, and the reject label for rejected points."""
+        """Predict the labels of the estimator, and the reject label for rejected rows."""
         rejected = self.rejects(X)
         dtype = joint_dtype(self.classes_, self.reject_label_)
         labels = np.array(self.estimator_.predict(X), dtype=dtype)
@@ -356,16 +356,16 @@ class SelectiveClassifier(WrapsClassifier):
         return labels
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy on the accepted points.
+        """Accuracy on the accepted rows.
 
-        Rejected points count neither as right nor as wrong, so compare scores only at equal rates.
-        To count them as errors, use ``accuracy_score(y, clf.predict(X))``. If every point is
+        Rejected rows count neither as right nor as wrong, so compare scores only at equal rates.
+        To count them as errors, use ``accuracy_score(y, clf.predict(X))``. If every row is
         rejected, the score is NaN, with a warning.
         """
         accepted = ~self.rejects(X)
         if not accepted.any():
             warnings.warn(
-                f"All {len(accepted)} points are rejected: the accuracy on the accepted ones is "
+                f"All {len(accepted)} rows are rejected: the accuracy on the accepted ones is "
                 "undefined.",
                 UndefinedMetricWarning,
                 stacklevel=2,

@@ -1,4 +1,4 @@
-"""Predictions for test points, statistics of them, and confidence intervals."""
+"""Predictions for test rows, statistics of them, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ N_BINS = 10  # of the confidence, of equal width: enough to see a bend, and few 
 
 
 class Bin(NamedTuple):
-    """Points of similar confidence: their mean confidence and their accuracy.
+    """Rows of similar confidence: their mean confidence and their accuracy.
 
     Attributes
     ----------
     low, high : float
         Confidences in (low, high].
     weight : float
-        Total weight of the points in the bin.
+        Total weight of the rows in the bin.
     confidence, accuracy : float or None
         Mean confidence and fraction of correct predictions; None in an empty bin.
     interval : tuple of two floats or None
@@ -102,7 +102,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Predictions for points with known classes.
+    """Predictions for rows with known classes.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Answers:
     probabilities : ndarray of shape (n_points, n_classes)
         Predicted probabilities of the classes.
     weight : ndarray of shape (n_points,)
-        Positive; weight k counts a point k times.
+        Positive; weight k counts a row k times.
     ranks : ndarray of int of shape (n_classes,), optional
         Places of ordered classes, from the lowest to the highest.
 
@@ -162,7 +162,7 @@ class Answers:
 
     @cached_property
     def baseline(self) -> Answers:
-        """Predictions from the class frequencies alone: the most frequent class for every point."""
+        """Predictions from the class frequencies alone: the most frequent class for every row."""
         shares = self.confusion.sum(axis=1) / self.total
         n = len(self.truth)
         always = np.full(n, shares.argmax())
@@ -186,7 +186,7 @@ class Answers:
 
     @cached_property
     def areas(self) -> list[tuple[float, NDArray] | None]:
-        """The AUC of each class against the rest, and what each point adds to it.
+        """The AUC of each class against the rest, and what each row adds to it.
 
         None where a class is absent. Two classes have one AUC.
         """
@@ -203,12 +203,12 @@ def share(part: SupportsFloat, total: float) -> float:
 
 
 def of_class(probabilities: NDArray, labels: NDArray[np.intp]) -> NDArray:
-    """The probability of one class for each point."""
+    """The probability of one class for each row."""
     return probabilities[np.arange(len(labels)), labels]
 
 
 def placements(scores: NDArray, positive: NDArray[np.bool_], weight: NDArray) -> NDArray:
-    """Share of the points of the other kind that each point is on the right side of; ties: half."""
+    """Share of the rows of the other kind that each row is on the right side of; ties: half."""
     values, group = np.unique(scores, return_inverse=True)
 
     def share_below(chosen: NDArray[np.bool_]) -> NDArray:
@@ -221,7 +221,7 @@ def placements(scores: NDArray, positive: NDArray[np.bool_], weight: NDArray) ->
 def area_under_curve(
     scores: NDArray, positive: NDArray[np.bool_], weight: NDArray
 ) -> tuple[float, NDArray] | None:
-    """The AUC, and what each point adds to it beyond the mean; None where a kind is absent.
+    """The AUC, and what each row adds to it beyond the mean; None where a kind is absent.
 
     The squares of the second, summed, are the variance of the first (DeLong et al., 1988).
     """

@@ -21,7 +21,7 @@ class Expense(NamedTuple):
     words : str
         The decision rule.
     cost : float
-        Its mean over the test points.
+        Its mean over the test rows.
     interval : tuple of two floats or None
         95 % interval.
 
@@ -45,11 +45,11 @@ class Threshold(NamedTuple):
     threshold : float
         Smallest probability at which the class is predicted.
     answered : float
-        Fraction of the points for which the class is predicted.
+        Fraction of the rows for which the class is predicted.
     precision, recall, false_alarms : float or None
         Precision, recall and false positive rate of the class; None where they are undefined.
     cost : float
-        Mean cost over all points; for the other points the best of the other classes is predicted.
+        Mean cost over all rows; for the other rows the best of the other classes is predicted.
 
     Examples
     --------

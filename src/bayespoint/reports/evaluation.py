@@ -29,7 +29,7 @@ class ClassScores(NamedTuple):
     label : object
         The class.
     weight : float
-        Total weight of its test points.
+        Total weight of its test rows.
     precision, recall, auc : float or None
         Scores of the class.
 
@@ -53,17 +53,17 @@ class Selective(NamedTuple):
     Attributes
     ----------
     threshold : float
-        Points with a score below it are rejected.
+        Rows with a score below it are rejected.
     source : str
         How the threshold was set.
     rejected : float
-        Share of the test points that is rejected.
+        Share of the test rows that is rejected.
     accuracy : float or None
-        Accuracy on the accepted points; None if all are rejected.
+        Accuracy on the accepted rows; None if all are rejected.
     interval : tuple of two floats or None
         Its 95 % interval.
     guarantee : Guarantee or None
-        The guaranteed error on the accepted points, if the threshold was set for one.
+        The guaranteed error on the accepted rows, if the threshold was set for one.
     calibration_curve : RejectionCurve or None
         The curve on the data that the threshold was set on.
     confusion : ndarray of shape (n_classes, n_classes + 1) or None
@@ -101,19 +101,19 @@ class Evaluation:
     classes : list
         The labels that the classifier knows.
     answers : Answers
-        True and predicted classes, probabilities and weights of the test points. Points of weight
+        True and predicted classes, probabilities and weights of the test rows. Rows of weight
         zero are left out.
     positions : ndarray of shape (n,)
         Rows of the test set that the predictions belong to.
     n_rows : int
         Rows of the test set, including those of weight zero.
     rejection : RejectionCurve
-        Error on the accepted points over the fraction rejected.
+        Error on the accepted rows over the fraction rejected.
     rejection_score : str
-        The score that orders the points, a name in :data:`bayespoint.reject.SCORES`.
+        The score that orders the rows, a name in :data:`bayespoint.reject.SCORES`.
     selective : Selective or None
         For a classifier with a reject option: the results at its threshold. All other numbers are
-        about all points.
+        about all rows.
     costs : ndarray of shape (n_classes, n_classes)
         Cost of each predicted class (columns) for each true class (rows); 1 for every error by
         default.
@@ -122,7 +122,7 @@ class Evaluation:
     model : mapping of str to str
         Description of the classifier.
     uncertain : array-like or DataFrame
-        The three test points of least confidence, which the page explains.
+        The three test rows of least confidence, which the page explains.
 
     Examples
     --------
@@ -152,12 +152,12 @@ class Evaluation:
 
     @property
     def n(self) -> int:
-        """Number of test points, without those of weight zero."""
+        """Number of test rows, without those of weight zero."""
         return len(self.positions)
 
     @property
     def weight(self) -> float:
-        """Sum of the weights of the test points: n, unless weights were given."""
+        """Sum of the weights of the test rows: n, unless weights were given."""
         return self.answers.total
 
     @cached_property
@@ -187,7 +187,7 @@ class Evaluation:
 
     @property
     def confusion(self) -> NDArray:
-        """Points (or weight) by true class, one row each, and predicted class, one column each."""
+        """Rows (or weight) by true class, one line each, and predicted class, one column each."""
         whole = (self.answers.weight % 1 == 0).all()
         return self.answers.confusion.astype(int) if whole else self.answers.confusion
 

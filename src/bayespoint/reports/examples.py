@@ -1,4 +1,4 @@
-"""Sections of the report about single test points, as images or as rows of a table."""
+"""Sections of the report about single test rows, as images or as a table."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def explanations(report: Report) -> str:
 
 
 def suspects(report: Report) -> str:
-    """Labels of test points that are probably wrong."""
+    """Labels of test rows that are probably wrong."""
     evaluation = report.evaluation
     found = SuspectLabels.of(evaluation.answers.probabilities, evaluation.answers.truth)
     chosen = found.order[found.is_suspect[found.order]].tolist()
@@ -106,7 +106,7 @@ def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
 
 
 def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) -> str:
-    """The chosen points as pictures."""
+    """The chosen rows as pictures."""
     items = []
     for one in chosen:
         place, true, predicted, sure = answer(evaluation, one)
@@ -124,7 +124,7 @@ def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) ->
 
 
 def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> str:
-    """The chosen points as rows of a table, with their columns where these are known."""
+    """The chosen rows as a table, with their columns where these are known."""
     names = column_names(rows)
     heads = ["row", "true", "predicted", "probability", *names[:N_COLUMNS]]
     found = [answer(evaluation, one) for one in chosen]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.json_values import plain
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import split_pipeline
 
 N_DRAWS = 1000  # from which intervals of weights are found: 95 % to half a percent
@@ -61,6 +62,8 @@ class Features:
         if self.relevance is not None:
             return np.argsort(-self.relevance, kind="stable")
         weights = np.zeros((1, len(self.names))) if self.weights is None else self.weights
+        if self.low is not None and self.high is not None:  # features have different units
+            weights = weights / np.maximum(self.high - self.low, TINY)
         return np.argsort(-np.abs(weights).max(axis=0), kind="stable")
 
     def to_dict(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def as_svg(draw: Draw, evaluation: Evaluation) -> bytes:
 
 
 def draw_rejection(evaluation: Evaluation) -> Drawing:
-    """Error on the accepted points over the fraction rejected, with a 95 % band."""
+    """Error on the accepted rows over the fraction rejected, with a 95 % band."""
     curve, chosen = evaluation.rejection, evaluation.selective
     point = None
     if chosen is not None and chosen.accuracy is not None:
@@ -79,7 +79,7 @@ def draw_rejection(evaluation: Evaluation) -> Drawing:
 
 
 def draw_reliability(evaluation: Evaluation) -> Drawing:
-    """Accuracy against confidence beside the diagonal, above the numbers of points."""
+    """Accuracy against confidence beside the diagonal, above the numbers of rows."""
     drawing, ((upper,), (lower,)) = plots.new_panels(2, 1, *SIZE, heights=[5, 2])
     filled = [one for one in evaluation.answers.bins if one.weight > 0]
     *columns, intervals = zip(*filled, strict=True)
@@ -98,7 +98,7 @@ def draw_reliability(evaluation: Evaluation) -> Drawing:
     right = weight * accuracy
     lower.bar(low, right, color=BLUE, label="correct", **style)
     lower.bar(low, weight - right, bottom=right, color=VERMILION, label="wrong", **style)
-    finish(lower, "Confidence: probability of the predicted class", "Points", "upper left")
+    finish(lower, "Confidence: probability of the predicted class", "Rows", "upper left")
     for ax in (upper, lower):
         ax.set_xlim(low[0], 1.01)
     return drawing
@@ -127,7 +127,7 @@ def drawn_classes(evaluation: Evaluation) -> list[int]:
 
 
 def drawn_scores(evaluation: Evaluation) -> dict[int, tuple[NDArray, NDArray]]:
-    """Which points are of these classes, and their probabilities; of classes that are there."""
+    """Which rows are of these classes, and their probabilities; of classes that are there."""
     answers = evaluation.answers
     pairs = {
         of: (answers.truth == of, answers.probabilities[:, of]) for of in drawn_classes(evaluation)

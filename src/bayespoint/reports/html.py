@@ -143,7 +143,7 @@ def decimals(values: Iterable[float | None], digits: int = 3) -> int:
 
 
 def amount(weight: float) -> str:
-    """Points, or their weight."""
+    """Rows, or their weight."""
     return f"{weight:.10g}"
 
 

@@ -48,9 +48,10 @@ def features(report: Report) -> str:
 
 
 def weight_words(found: Features, task: int, j: int, digits: int) -> str:
-    """A weight and its interval."""
-    parts = (found.weights, found.low, found.high)
-    weight, *ends = [f"{one[task, j]:.{digits}f}" for one in parts if one is not None]
+    """A weight and its interval; one far smaller than the others has digits of its own."""
+    parts = [one[task, j] for one in (found.weights, found.low, found.high) if one is not None]
+    form = f".{digits}f" if decimals(parts) <= digits + 2 else ".2e"
+    weight, *ends = [format(part, form) for part in parts]
     return f"{weight} ({' to '.join(ends)})" if ends else weight
 
 

@@ -46,9 +46,9 @@ def measure(
     estimator : classifier
         A fitted scikit-learn classifier with ``predict_proba``. For a
         :class:`~bayespoint.reject.SelectiveClassifier`, alone or at the end of a pipeline, the
-        predictions for all points are evaluated, and also those that it accepts.
+        predictions for all rows are evaluated, and also those that it accepts.
     X : array-like of shape (n_samples, n_features)
-        Test points, in any form that the classifier accepts.
+        Test rows, in any form that the classifier accepts.
     y : array-like of shape (n_samples,)
         True labels, all of them classes of the classifier. Some classes may be absent.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -114,7 +114,7 @@ def measure(
 def measure_refusals(
     selective: SelectiveClassifier, confidence: NDArray, answers: Answers
 ) -> Selective:
-    """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
+    """Rejection rate at the classifier's own threshold, and accuracy on the accepted rows."""
     accepted = confidence >= selective.threshold_
     shown, n = np.where(accepted, answers.predicted, -1), answers.probabilities.shape[1]
     kept = float(answers.weight @ accepted)
@@ -134,7 +134,7 @@ def measure_refusals(
 
 
 def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """A selective classifier at the end of a pipeline, and the points as it gets them."""
+    """A selective classifier at the end of a pipeline, and the rows as it gets them."""
     parts = split_pipeline(estimator)
     if isinstance(parts.last, SelectiveClassifier):
         return parts.last, parts.transform(X)

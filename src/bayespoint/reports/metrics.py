@@ -49,7 +49,7 @@ def accuracy(answers: Answers) -> Measured:
 
 
 def balanced_accuracy(answers: Answers) -> Measured:
-    """Mean recall of the classes that have test points.
+    """Mean recall of the classes that have test rows.
 
     Wilson's intervals of the classes are combined by their squares (R. G. Newcombe, 1998), so that
     recalls of 0 and 1 have an interval, too.
@@ -70,7 +70,7 @@ def log_loss(answers: Answers) -> Measured:
 
 
 def log_losses(probabilities: NDArray, truth: NDArray[np.intp]) -> NDArray[np.float64]:
-    """-log p of the true class of each point; p is not taken below the resolution of its type."""
+    """-log p of the true class of each row; p is not taken below the resolution of its type."""
     smallest = np.finfo(probabilities.dtype).eps
     return -np.log(np.maximum(of_class(probabilities, truth), smallest), dtype=np.float64)
 
@@ -95,9 +95,9 @@ def calibration_error(answers: Answers) -> Measured:
 
 
 def auc(answers: Answers) -> Measured:
-    """Probability that a point of a class gets a higher score for it than a point of the rest.
+    """Probability that a row of a class gets a higher score for it than a row of the rest.
 
-    For several classes their mean, with DeLong's interval. None if a class has no test points.
+    For several classes their mean, with DeLong's interval. None if a class has no test rows.
     """
     present = [one for one in answers.areas if one is not None]
     if len(present) < len(answers.areas):
@@ -190,7 +190,7 @@ METRICS = {
         has_baseline=False,  # class frequencies are calibrated: 0 would not be better
     ),
     "auc": Metric(
-        "AUC", "Probability that a point of a class ranks above one of the rest.", auc, on_top=True
+        "AUC", "Probability that a row of a class ranks above one of the rest.", auc, on_top=True
     ),
     "mean_absolute_error": Metric(
         "mean absolute error",

@@ -54,7 +54,7 @@ def write_evaluation(
     title : str, optional
         Title of the page. By default it names the class of the classifier.
     rows : DataFrame or array of shape (n_samples, n_features), default=None
-        The test points as people know them, in the order of the evaluation. The page shows the most
+        The test rows as people know them, in the order of the evaluation. The page shows the most
         uncertain and the most confidently wrong ones; without `rows`, their row numbers. Rows of a
         data frame are named by its index, others are counted from 0.
     image_shape : tuple of two ints, "auto" or None, default="auto"
@@ -92,7 +92,7 @@ def write_evaluation(
     require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
         raise ValueError(
-            f"rows must be the {evaluation.n_rows} test points of the evaluation, in their order. "
+            f"rows must be the {evaluation.n_rows} test rows of the evaluation, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
     title = f"Evaluation of {type(evaluation.classifier).__name__}" if title is None else title

@@ -45,7 +45,7 @@ RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the tab
 def summary(report: Report) -> str:
     """Title, size of the test set, and the most important metrics."""
     evaluation = report.evaluation
-    points = f"{evaluation.n:,} test points".replace(",", "\u202f")
+    size = f"{evaluation.n:,} test rows".replace(",", "\u202f")
     weight = "" if evaluation.weight == evaluation.n else f" of total weight {evaluation.weight:g}"
     tiles = ""
     for name, (value, interval) in evaluation.metrics.items():
@@ -56,12 +56,12 @@ def summary(report: Report) -> str:
                 f"<div><dt>{METRICS[name].title}</dt><dd>{number(value)}</dd>"
                 f"<dd>{ends(interval) if interval else '&nbsp;'}</dd><dd>{compared}</dd></div>"
             )
-    words = f"{points}{weight}, {len(evaluation.classes)} classes. Small numbers: 95 % intervals."
+    words = f"{size}{weight}, {len(evaluation.classes)} classes. Small numbers: 95 % intervals."
     return f'<h1>{text(report.title)}</h1>{quiet(words)}<dl class="tiles">{tiles}</dl>'
 
 
 def numbers(report: Report) -> str:
-    """All metrics, and a warning about classes without test points."""
+    """All metrics, and a warning about classes without test rows."""
     evaluation = report.evaluation
     rows: list[list[Any]] = [
         [
@@ -80,7 +80,7 @@ def numbers(report: Report) -> str:
     absent = ", ".join(short(one.label) for one in evaluation.per_class if one.weight == 0)
     if absent:
         shown += (
-            f'<p class="warning">There are no test points of class {text(absent)}: the AUC is '
+            f'<p class="warning">There are no test rows of class {text(absent)}: the AUC is '
             "undefined, and balanced accuracy is the mean over the other classes.</p>"
         )
     return shown
@@ -96,7 +96,7 @@ def rejection(report: Report) -> str:
         interval = score_interval(error, evaluation.weight * (1 - rate))
         rows.append([percent(rate, 0), percent(error), in_percent(interval)])
     drawn = figures.picture(
-        figures.draw_rejection, evaluation, "Error on the accepted points",
+        figures.draw_rejection, evaluation, "Error on the accepted rows",
         f"against the fraction rejected, the least certain first, by "
         f"{SCORES[evaluation.rejection_score].words}. The area under the curve (AURC), its mean, "
         f"is {percent(curve.aurc)}.",
@@ -110,12 +110,12 @@ def refusals(own: Selective | None) -> str:
     if own is None:
         return ""
     if own.accuracy is None:
-        return "<p>This classifier rejects all points at its own threshold.</p>"
+        return "<p>This classifier rejects all rows at its own threshold.</p>"
     words = (
         f"<p>At its own threshold of {own.threshold:.4g} ({text(own.source)}), this classifier "
-        f"rejects {percent(own.rejected)} of the points and has an accuracy of "
+        f"rejects {percent(own.rejected)} of the rows and has an accuracy of "
         f"{percent(own.accuracy)} on the others ({in_percent(own.interval)}). All other numbers of "
-        "this page are about all points.</p>"
+        "this page are about all rows.</p>"
     )
     if own.guarantee is None:
         return words
@@ -171,10 +171,10 @@ def calibration(report: Report) -> str:
     ]  # fmt: skip
     drawn = figures.picture(
         figures.draw_reliability, evaluation, "Accuracy against confidence",
-        "above the number of points in each bin. If the probabilities are calibrated, the "
+        "above the number of rows in each bin. If the probabilities are calibrated, the "
         "accuracies lie on the diagonal.",
     )  # fmt: skip
-    heads = ["confidence", "points", "mean", "accuracy", "95 %\ninterval"]
+    heads = ["confidence", "rows", "mean", "accuracy", "95 %\ninterval"]
     shown = table(heads, rows, label="Accuracy by confidence")
     return f'<div class="beside">{drawn}{shown}</div>'
 
@@ -186,7 +186,7 @@ def classes(report: Report) -> str:
         [short(one.label), amount(one.weight), *map(number, (one.precision, one.recall, one.auc))]
         for one in evaluation.per_class
     ]
-    heads = ["class", "points", "precision", "recall", "AUC"]
+    heads = ["class", "rows", "precision", "recall", "AUC"]
     many = len(evaluation.classes) > MOST_CLASSES
     shown = table(heads, rows, label="Scores of each class") + "<h3>Confusion</h3>"
     shown += mistakes(evaluation) if many else matrix(evaluation)
@@ -194,7 +194,7 @@ def classes(report: Report) -> str:
         return shown
     points = np.bincount(answers.distance, answers.weight)
     rows = [[str(far), amount(n), percent(n / answers.total)] for far, n in enumerate(points)]
-    by_distance = table(["distance", "points", "share"], rows, label="Confusion by distance")
+    by_distance = table(["distance", "rows", "share"], rows, label="Confusion by distance")
     return f"{shown}{quiet('Steps from the true to the predicted class.')}{by_distance}"
 
 
@@ -210,7 +210,7 @@ def mistakes(evaluation: Evaluation) -> str:
     ]
     if not rows:
         return "<p>None: all predictions are correct.</p>"
-    shown = table(["true", "predicted", "points"], rows, label="Most frequent errors")
+    shown = table(["true", "predicted", "rows"], rows, label="Most frequent errors")
     return quiet("The most frequent errors.") + shown
 
 
@@ -251,10 +251,10 @@ def thresholds(report: Report) -> str:
 
 
 def curves(evaluation: Evaluation) -> str:
-    """Both figures, if there are points of two classes."""
+    """Both figures, if there are rows of two classes."""
     answers, drawn = evaluation.answers, figures.drawn_scores(evaluation)
     if not drawn:
-        return "<p>There are test points of one class only: the curves are undefined.</p>"
+        return "<p>There are test rows of one class only: the curves are undefined.</p>"
     several = len(evaluation.classes) > 2
     mean, guess = ("mean area", "") if several else ("area", " Dotted: the share of the class.")
     area = float(np.mean([evaluation.per_class[of].auc for of in drawn]))
@@ -301,7 +301,7 @@ def costs(report: Report) -> str:
     ]
     words = (
         f"{cost_words(evaluation)} Predictions of least expected cost weigh the costs by the "
-        "probabilities of each point."
+        "probabilities of each row."
     )
     if not has_own_costs(evaluation):
         words += " To set other costs, use measure(..., costs=...), or --cost on the command line."

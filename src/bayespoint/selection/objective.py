@@ -373,7 +373,7 @@ def own_values(classifier: Any, names: list[str], X: Any) -> list[Any]:
 
 
 def from_data(classifier: Any, name: str, X: Any) -> float | None:
-    """The number of a kernel's parameter at these points; None if the fit will refuse them."""
+    """The number of a kernel's parameter at these rows; None if the fit will refuse them."""
     try:
         kernel = kernel_of(classifier).fitted(check_array(X, dtype=np.float64))
     except (TypeError, ValueError):

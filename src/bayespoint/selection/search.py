@@ -164,7 +164,7 @@ class EvidenceSearch(MetaClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points, in any form that the estimator accepts.
+            Training rows, in any form that the estimator accepts.
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), optional

@@ -104,7 +104,7 @@ class BasisSpace(Coordinates):
             return self
         if sparse.issparse(X):
             raise KernelError(
-                "A ridge is not written for sparse features: it gives every training point a "
+                "A ridge is not written for sparse features: it gives every training row a "
                 "feature of its own. Raise the engine's noise instead."
             )
         most = self._most_components(len(X))
@@ -145,7 +145,7 @@ class BasisSpace(Coordinates):
         if self.ridge != 0:
             raise KernelError(
                 f"n_components={self.n_components} needs ridge=0: a ridge gives every training "
-                f"point a feature, more than any basis of some points has. Got "
+                f"row a feature, more than any basis of some rows has. Got "
                 f"ridge={self.ridge!r}; raise the engine's noise instead."
             )
         most = int(self.n_components)

@@ -67,7 +67,7 @@ def check_not_zero(largest: float) -> None:
     """Raise an error if k(x, x) is 0 for all training points."""
     if largest == 0:
         raise KernelError(
-            "All kernel values are 0: every training point is zero in feature space, and nothing "
+            "All kernel values are 0: every training row is zero in feature space, and nothing "
             "can be learned. Use another kernel, a constant feature (coef0 > 0), or a ridge > 0."
         )
 
@@ -245,14 +245,14 @@ def check_room(n_points: int) -> None:
     n_bytes = 8 * n_points**2
     check_fits(
         MATRICES * n_bytes,
-        f"A posterior from the kernel matrix of {n_points} points",
+        f"A posterior from the kernel matrix of {n_points} rows",
         f"set n_components='auto' or to a number such as {AUTO_COMPONENTS}, for a basis of so many "
-        "points, or take fewer points, or engine='perceptron', which computes rows of the matrix "
+        "rows, or take fewer rows, or engine='perceptron', which computes rows of the matrix "
         "as it needs them",
     )
     if n_points >= LARGE:
         current_monitor().tell(
-            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+            f"computing and factorising the kernel matrix of {n_points} rows, {in_bytes(n_bytes)}"
         )
 
 
@@ -260,7 +260,7 @@ def check_factor(factor: NDArray[np.float64]) -> None:
     """Raise an error if points of the basis have no length of their own."""
     if not (factor.diagonal() > 0).all():
         raise KernelError(
-            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
+            "Kernel values are rounding errors: k(x, x') of equal rows is not k(x, x). Scale the "
             "features, or lower gamma."
         )
 
@@ -269,8 +269,8 @@ def check_basis(n_points: int, n_components: int) -> None:
     """Raise an error if the coordinates do not fit in memory; report that many are computed."""
     check_fits(
         2 * 8 * n_points * n_components,
-        f"A posterior from {n_components} coordinates of each of {n_points} points",
+        f"A posterior from {n_components} coordinates of each of {n_points} rows",
         "take a smaller n_components, or engine='perceptron'",
     )
     if n_points >= LARGE:
-        current_monitor().tell(f"finding a basis of {n_components} of {n_points} points")
+        current_monitor().tell(f"finding a basis of {n_components} of {n_points} rows")

@@ -138,22 +138,11 @@ def pipeline(value: Pipeline) -> None:
         step(name, one)
 
 
-def one_job(value: ColumnTransformer | FeatureUnion) -> None:
-    """No processes: scikit-learn would start as many as a file says, at every prediction."""
+def several(value: ColumnTransformer | FeatureUnion) -> None:
+    """Named transformers, and no processes: scikit-learn would start as many as a file says."""
     need(value.n_jobs in (None, 1), f"its n_jobs is {value.n_jobs!r:.40}: set n_jobs=None")
-
-
-def columns(value: ColumnTransformer) -> None:
-    """Named transformers."""
-    one_job(value)
-    for name, one, _ in [*value.transformers, *vars(value).get("transformers_", ())]:
-        step(name, one)
-
-
-def union(value: FeatureUnion) -> None:
-    """Named transformers."""
-    one_job(value)
-    for name, one in value.transformer_list:
+    named = value.transformer_list if isinstance(value, FeatureUnion) else value.transformers
+    for name, one, *_ in [*named, *vars(value).get("transformers_", ())]:
         step(name, one)
 
 
@@ -238,8 +227,8 @@ def frozen(value: FrozenEstimator) -> None:
 SPACES = (BasisSpace, DualSpace, StackedSpace)
 CHECKS: dict[type, Callable[[Any], object]] = {
     Pipeline: pipeline,
-    ColumnTransformer: columns,
-    FeatureUnion: union,
+    ColumnTransformer: several,
+    FeatureUnion: several,
     FrozenEstimator: frozen,
     OneHotEncoder: one_hot,
     FeatureHasher: feature_hashing,

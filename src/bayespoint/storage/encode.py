@@ -130,7 +130,7 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
-    if hasattr(value, "fetch"):
+    if hasattr(type(value), "fetch"):  # a FrozenEstimator asks what it holds
         value.fetch()  # what is computed when it is first read
     left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {

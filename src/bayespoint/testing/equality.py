@@ -179,7 +179,7 @@ def check_order(trial: Trial) -> None:
     order = np.argsort(data.y, kind="stable")  # one class after the other, instead of in turn
     assert_same(
         trial.probabilities(data), trial.probabilities(data.at(order)),
-        "The order of the training points matters: visit them in an order that rng draws, or "
+        "The order of the training rows matters: visit them in an order that rng draws, or "
         "until the result does not change.",
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ def check_zero_weights(trial: Trial) -> None:
         assert_same(
             trial.probabilities(data, weight),
             trial.probabilities(data.at(weight > 0)),
-            "Weights of 0 and 1 are not the same as leaving points out: weights that are all 1 "
+            "Weights of 0 and 1 are not the same as leaving rows out: weights that are all 1 "
             "must not matter.",
             EXACT,
         )
@@ -291,7 +291,7 @@ def check_batches(trial: Trial) -> None:
         first = batches.partial_fit(one.X, one.y, classes=[0, 1, 2]).predict_proba(data.new)
         both = batches.partial_fit(two.X, two.y).predict_proba(data.new)
     alone = [trial.fit(batch).predict_proba(data.new) for batch in (one, two)]
-    words = "partial_fit with one batch has another result than fit with the same points."
+    words = "partial_fit with one batch has another result than fit with the same rows."
     assert np.allclose(first, alone[0], atol=1e-6), words
     words = "one of two batches is forgotten: start is what is known from the batches before."
     assert not any(np.allclose(both, batch, atol=1e-6) for batch in alone), words
@@ -305,10 +305,10 @@ def check_sparse(trial: Trial) -> None:
         sparse = trial.fit(Data(csr_array(X), y, new))
     except TypeError as error:
         takes = trial.engine.accepts_sparse and dense.kernel_.is_linear
-        assert not takes, f"accepts_sparse is true, and sparse points raise {error!r}."
+        assert not takes, f"accepts_sparse is true, and sparse rows raise {error!r}."
         return
     probability, expected = sparse.predict_proba(csr_array(new)), dense.predict_proba(new)
-    words = "sparse points have other results than dense ones."
+    words = "sparse rows have other results than dense ones."
     assert np.allclose(probability, expected, atol=1e-6), words
 
 

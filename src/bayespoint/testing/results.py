@@ -179,7 +179,7 @@ def check_classes(trial: Trial) -> None:
             )
             score = fitted.score(data.X, data.y)
             assert score > 1.5 / n_classes, (
-                f"{case}, which can be separated, {score:.0%} of the training points are right: "
+                f"{case}, which can be separated, {score:.0%} of the training rows are right: "
                 "the engine does not learn the labels of its tasks."
             )
 

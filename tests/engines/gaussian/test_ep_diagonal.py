@@ -279,7 +279,7 @@ def test_the_mean_solves_the_equation_of_the_full_covariance():
     for _ in range(200):
         sites.sweep(1.0)
     mean = sites.result().mean
-    *_, a, b = sites._summary
+    *_, a, b = sites.summary
     full = np.linalg.solve(np.eye(8) + (X.T * b) @ X, X.T @ (a * y))
     np.testing.assert_allclose(mean, full, atol=1e-12)
 

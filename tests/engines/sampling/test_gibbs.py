@@ -280,7 +280,7 @@ def test_opposite_copies():
     posterior = machine(label_noise=0.05, n_samples=4000).fit(X, y).posterior_
     alone = machine(label_noise=0.05, n_samples=4000).fit(X[2:], y[2:]).posterior_
     np.testing.assert_allclose(posterior.mean, alone.mean, atol=0.05)
-    with pytest.raises(EmptyVersionSpaceError, match="points with different labels") as caught:
+    with pytest.raises(EmptyVersionSpaceError, match="rows with different labels") as caught:
         machine(label_noise=0).fit(X, y)
     assert caught.value.n_points == 4
     assert caught.value.n_wrong > 0

@@ -191,7 +191,7 @@ def test_auto_moves_outputs_where_they_are_free(gamma, expected):
 def test_too_few_coordinates():
     X, y = problem(10, seed=1)
     engine = GibbsSampler(directions="outputs")
-    with pytest.raises(ValueError, match="got 3 for 10 points"):
+    with pytest.raises(ValueError, match="got 3 for 10 rows"):
         BayesPointClassifier(
             kernel="linear", temperature=1.0, engine=engine, fit_intercept=False
         ).fit(X, y)

@@ -283,7 +283,7 @@ def test_a_weight_is_worth_copies_that_err_together():
 
 def test_zero_feature_vectors_are_named():
     X = np.array([[1.0, 2.0], [0.0, 0.0], [-1.0, 0.5]])
-    with pytest.raises(ValueError, match=r"Training point 1 \(1 in all\) is zero.*fit_intercept"):
+    with pytest.raises(ValueError, match=r"Training row 1 \(1 in all\) is zero.*fit_intercept"):
         machine(2, kernel="linear", fit_intercept=False).fit(X, [0, 1, 1])
     machine(2, kernel="linear", fit_intercept=True).fit(X, [0, 1, 1])
     clf = machine(2, kernel="linear", fit_intercept=False, ridge=1.0).fit(X, [0, 1, 1])

@@ -43,7 +43,7 @@ def most_evident(
     engine : ExpectationPropagation or LaplaceApproximation
         Computes the evidence.
     points, targets, weight
-        Training points, labels of all tasks, weights or None.
+        Training rows, labels of all tasks, weights or None.
     n_jobs : int or None
         Threads.
     until : float, default=inf
@@ -92,7 +92,8 @@ def most_evident(
         evidence, 0 * most, -most, most,
         enough=SMALL_GAIN, max_calls=MOST_FITS, until=until,
     )  # fmt: skip
-    return set_to(clone(candidate.kernel), found.x)
+    # Rounded, so that it does not matter in which digit a search ended.
+    return set_to(clone(candidate.kernel), found.x.round(1))
 
 
 def movers(candidate: Candidate, size: int) -> NDArray[np.float64]:

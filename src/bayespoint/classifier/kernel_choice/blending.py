@@ -13,7 +13,8 @@ from bayespoint.classifier.problem import Problem
 from bayespoint.tools.numbers import TINY
 
 # Smallest weight of a candidate in the mixture, and how many there are at most; of many points
-# fewer, since these are better spent on a larger basis.
+# fewer, since these are better spent on a larger basis. On the tuning tables 1 to 5 % are equally
+# good as the smallest weight, and 10 % cost 1.5 % of log-loss.
 LEAST, MOST, MOST_OF_MANY = 0.05, 4, 2
 # What few points say of weights depends on single points. So candidates that may be as good as the
 # best one share this many points before any is seen.
@@ -21,6 +22,9 @@ PRIOR_POINTS = 5.0
 # Points after which half of a mixture's temperature is believed: fewer than of one machine, since
 # mixtures of few points are timid.
 CAUTION = 30.0
+# Points that count as wrong, since all predictions of few points may be right. On the tuning tables
+# log-loss is 3 % less with 60 points, and the same with 200 or more; half a point costs 1 % there.
+DOUBT = 0.1
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 
@@ -59,7 +63,7 @@ def blended(
     if isinstance(temperature, str):
         n_units = None if problem.n_units is None else problem.n_units * len(codes) / n_all
         scores = log_mean(share, everyone)
-        temperature = best_temperature(scores, codes, weight, n_units, caution=CAUTION)
+        temperature = best_temperature(scores, codes, weight, n_units, CAUTION, DOUBT)
     return Blend(share, temperature)
 
 
@@ -76,11 +80,11 @@ def mixture_weights(
     Parameters
     ----------
     log_probability : ndarray of shape (n_members, n)
-        log p_k(label of point i | all other labels) of each member.
+        log p_k(label of row i | all other labels) of each member.
     weight : ndarray of shape (n,), optional
-        How many copies each point counts for.
+        How many copies each row counts for.
     prior : ndarray of shape (n_members,), optional
-        Points that each member is given before any is seen; none by default.
+        Rows that each member is given before any is seen; none by default.
 
     Returns
     -------

@@ -20,6 +20,8 @@ from bayespoint.kernels import (
 POINTS_TO_LEARN = 10  # points from which scales are learned
 # Points for each feature from which widths of features are learned.
 POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
+POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
+VERY_MANY = 8  # features for each point, of which most tell nothing
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
@@ -46,7 +48,7 @@ class Candidate(NamedTuple):
     free : tuple of str
         Positive parameters that the evidence finds; none: the kernel stays as it is.
     in_halves : bool
-        Whether the parameters are learned from each half of the points, or once from all.
+        Whether the parameters are learned from each half of the rows, or once from all.
     tied : bool
         Whether all numbers of a parameter that is an array have a common factor that is found, and
         keep their ratios.
@@ -74,26 +76,26 @@ def candidates(
     constant: bool,
     scale: Any = 1.0,
 ) -> list[Candidate]:
-    r"""The candidates for these points.
+    r"""The candidates for these rows.
 
     * *linear*, its scale learned; and *rbf* where nothing may be learned;
     * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
       a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
-      would let these decide on all distances. Its width is learned, and, as few points of many
+      would let these decide on all distances. Its width is learned, and, as few rows of many
       classes let the evidence prefer wide kernels, once more fixed;
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
-      there are more features than points, most of them tell nothing;
+      there are more features than rows, most of them tell nothing;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
-    * *a rough width for each feature*, and *a width for each feature*, where there are points
-      enough; with fewer points the widths of the latter begin with those of *rbf by relevance*.
+    * *a rough width for each feature*, and *a width for each feature*, where there are rows
+      enough; with fewer rows the widths of the latter begin with those of *rbf by relevance*.
       With categories there is a width for each column, and no linear part, whose effects have one
       scale in all columns: its evidence leaves no signal to the widths.
 
     Parameters
     ----------
     points : ndarray of shape (n, n_features)
-        Training points, of unit variance.
+        Training rows, of unit variance.
     block : ndarray of int, shape (n_features,)
         The block of each feature: the levels of a category are one, and each number.
     gamma : float, array or None
@@ -131,7 +133,7 @@ def candidates(
     ]
     if d == 1:
         return found
-    if n_points >= POINTS_A_ROUGH_FEATURE * d:
+    if n_points >= max(POINTS_A_ROUGH_FEATURE * d, POINTS_OF_ROUGH_WIDTHS):
         widths: Kernel = ExponentialKernel(gamma=np.full(len(block), ROUGH_WIDTH / d), ranks=True)
         name = "a rough width for each feature"
         found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
@@ -152,7 +154,8 @@ def relevance(
     """What each feature tells of the labels by itself, of sum 1; equal in a block.
 
     The mean squared correlation with the classes, less what chance brings, 1 / n, and a tenth of
-    it for features that tell nothing.
+    it for features that tell nothing. Of very many features chance lets some tell a little: they
+    are squared, so that few decide.
     """
     copies = np.ones(len(codes)) if weight is None else weight
     chance, part = 1 / copies.sum(), copies / copies.sum()
@@ -162,6 +165,8 @@ def relevance(
     square = ((part[:, None] * x).T @ z) ** 2 / np.where(variance > 0, variance, 1.0)
     told = np.maximum(square.mean(axis=1) - chance, 0.0) + 0.1 * chance
     told = (np.bincount(block, told) / np.bincount(block))[block]
+    if len(np.unique(block)) > VERY_MANY * copies.sum():
+        told = told**2
     return told / told.sum()
 
 
@@ -183,7 +188,7 @@ def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candi
 
 
 def basis_size(n_points: int, n_tasks: int, n_machines: int = MACHINES) -> int | None:
-    """Points of the basis of each machine; None takes all."""
+    """Rows of the basis of each machine; None takes all."""
     affordable = int(np.sqrt(BUDGET / (n_points * n_tasks * n_machines)))
     size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
     return size if size < n_points else None

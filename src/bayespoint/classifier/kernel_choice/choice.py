@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from bayespoint.classifier.attributes import left_out_probabilities
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.kernel_choice.ascent import most_evident
-from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, blended
+from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     Candidate,
     basis_size,
@@ -28,43 +28,50 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
+from bayespoint.kernels import ConstantKernel
 from bayespoint.tools.monitor import current_monitor
 
 # Points of the basis with which candidates are compared. Those that count are trained with a larger
 # one, if there are more points.
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
+# Temperature from which a machine is too sure, and the factor of its scale that is then tried.
+TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
 
 
-class Member(NamedTuple):
-    """One machine of the mixture."""
-
-    params: dict[str, Any]
-    model: Model
-
-
 class Learned(NamedTuple):
-    """A candidate with kernels, and of each the points that it was not learned from."""
+    """A candidate with kernels, and of each the rows that it was not learned from."""
 
     name: str
     kernels: list[tuple[Any, Any]]
-    note: str = ""
     is_learned: bool = True
+
+    def weaker(self) -> Learned:
+        """The same with a smaller scale of all but the constant."""
+        kernels = []
+        for kernel, others in self.kernels:
+            kinds = zip(kernel.weights, kernel.terms, strict=True)
+            sizes = [w if isinstance(term, ConstantKernel) else SMALLER * w for w, term in kinds]
+            kernels.append((clone(kernel).set_params(weights=sizes), others))
+        return self._replace(kernels=kernels)
 
 
 class Tried(NamedTuple):
-    """A candidate in words, its machines, and probabilities of the classes of training points.
+    """A candidate, its machines, and probabilities of the classes of training rows.
 
-    A probability knows neither the label of its point nor a kernel that was learned from it.
+    A probability knows neither the label of its row nor a kernel that was learned from it.
     """
 
-    words: str
-    members: list[Member]
+    learned: Learned
+    members: list[tuple[dict[str, Any], Model]]  # of each machine its parameters
     left_out: NDArray[np.float64]
+    temperature: float  # the best one of the probabilities
+    loss: float  # of them at this temperature
+    words: str
 
 
 class Choice(NamedTuple):
@@ -75,12 +82,12 @@ class Choice(NamedTuple):
     mixture : list of (float, dict)
         Weights and parameters of the machines.
     models : list of Model
-        The machines, trained on all points.
+        The machines, trained on all rows.
     temperature : float
         The temperature of the mixture.
     left_out : ndarray of shape (n, n_classes) or None
-        Probabilities of the classes of each training point, given all other labels; weights and
-        temperature were learned without its half of the points. None for perceptrons, which have
+        Probabilities of the classes of each training row, given all other labels; weights and
+        temperature were learned without its half of the rows. None for perceptrons, which have
         their own.
     reasons : list of str
         What was chosen, and why.
@@ -106,29 +113,33 @@ class Choice(NamedTuple):
 def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
-    1. For each candidate, the evidence of at most 200 points finds kernel parameters. Where these
+    1. For each candidate, the evidence of at most 200 rows finds kernel parameters. Where these
        are many, or begin with correlations of features and labels, each of two halves of the
-       points finds its own, and there are two machines.
-    2. Each kernel is trained on all points, with a basis of at most 300. Leave-one-out predictions
-       of the points of the *other* half are honest: neither their label nor their half took part.
+       rows finds its own, and there are two machines.
+    2. Each kernel is trained on all rows, with a basis of at most 300. Leave-one-out predictions
+       of the rows of the *other* half are honest: neither their label nor their half took part.
     3. The weights of all candidates, and then the temperature of their mixture, maximise the
-       probability of the labels by these predictions. Five points more are given to candidates
-       that may be as good as the best one, so that few points lead to a mean of several. (A
+       probability of the labels by these predictions. Five rows more are given to candidates
+       that may be as good as the best one, so that few rows lead to a mean of several. (A
        mixture of forecasts that are neither too timid nor too sure is too timid, so that
        temperatures of the candidates would not do.)
-    4. All but the four candidates of the largest weights are dropped. With more than 600 points
-       there are two, which are trained with a larger basis, if time allows, and weighed again.
-    5. What to expect on new data is learned from predictions of each half by the weights and the
+    4. All but the four candidates of the largest weights are dropped; with more than 600 rows,
+       all but two. Few rows, which can be told apart, let the evidence find scales that are too
+       large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
+       becomes smaller as long as its predictions, at their best temperature, become better.
+    5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
+       weighed again.
+    6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
-    Nothing is random: the halves depend on the points alone.
+    Nothing is random: the halves depend on the rows alone.
 
     Parameters
     ----------
     parameters : Parameters
         What was decided; the rest is chosen.
     problem : Problem
-        Points of unit variance, and their classes.
+        Rows of unit variance, and their classes.
     train : callable
         Trains a machine with given parameters on the problem.
 
@@ -137,71 +148,51 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     Choice
         What was chosen.
     """
-    clock = Clock(parameters.max_time)
-    learns = isinstance(problem.engine.prior_scale, str)
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
-    scale = 1.0 if problem.scaling is None else problem.scaling.scale
-    settings: dict[str, Any] = {
-        "learns": learns,
-        "constant": parameters.fit_intercept,
-        "scale": scale,
-    }
-    considered = candidates(problem.points, problem.block, gamma, **settings)
-    temperature = parameters.temperature
-    any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
-    is_free = parameters.n_components == "auto"
-    parameters = with_numbers(parameters, problem, any_engine=any_engine)
-    halves = split(problem.points, problem.codes, 0, problem.groups)
-    learned: list[Learned] = []
-    tried: list[Tried] = []
-    reasons = []
-    n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
-    is_large = is_free and (basis_size(n_points, n_tasks, 1) or n_points) > MANY_COMPONENTS
-    few: Any = FEW_COMPONENTS if is_large else parameters.n_components
+    considered = candidates(
+        problem.points,
+        problem.block,
+        gamma,
+        learns=isinstance(problem.engine.prior_scale, str),
+        constant=parameters.fit_intercept,
+        scale=1.0 if problem.scaling is None else problem.scaling.scale,
+    )
+    chosen = (parameters.engine, parameters.ridge, parameters.temperature)
+    any_engine = chosen == ("auto", 0, "auto")
+    course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
+    largest = basis_size(len(problem.codes), problem.coding.n_tasks, 1) or len(problem.codes)
+    is_large = parameters.n_components == "auto" and largest > MANY_COMPONENTS
+    few: Any = FEW_COMPONENTS if is_large else course.parameters.n_components
     for candidate in considered:
-        if tried and not clock.has_time_for(candidate):
-            reasons.append(f"not tried, max_time is over: {candidate.name}")
-            continue
-        current_monitor().tell(f"trying {candidate.name}")
-        learned.append(learn(candidate, problem, parameters, halves, clock))
-        tried.append(try_out(learned[-1], problem, parameters, few, train, clock))
-    everyone = np.stack([one.left_out for one in tried])
-    most = MOST if n_points <= MANY_COMPONENTS else MOST_OF_MANY
-    blend = blended(everyone, problem, temperature, most)
-    if is_large:  # once more, those that count
-        n_machines = sum(len(tried[k].members) for k in np.flatnonzero(blend.share))
-        size = basis_size(n_points, n_tasks, n_machines)
-        for k in np.flatnonzero(blend.share) if clock.left > 0 else ():
-            tried[k] = try_out(learned[k], problem, parameters, size, train, clock)
-            everyone[k] = tried[k].left_out
-        everyone = everyone * (blend.share > 0)[:, None, None]
-        blend = blended(everyone, problem, temperature, most)
-    mixture, models = [], []
-    for part, one in zip(blend.share, tried, strict=True):
-        for member in one.members if part > 0 else ():
-            mixture.append((float(part / len(one.members)), member.params))
-            models.append(member.model)
-    left_out = np.empty(everyone.shape[1:])
-    for own, others in (halves, halves[::-1]) if len(halves[1]) else ():
-        other = blended(everyone, problem, temperature, most, own)
-        left_out[others] = other.mixed(everyone[:, others])
-    temperature = blend.temperature
-    weighed = [f"{part:4.0%} {one.words}" for part, one in zip(blend.share, tried, strict=True)]
-    reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
-    if any_engine and clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
-        loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
+        course.consider(candidate, few)
+    kept = np.flatnonzero(course.blended().share).tolist()
+    for k in kept:
+        course.weaken(k, few)
+    if is_large:
+        course.enlarge(kept)
+    blend, left_out = course.blended(), course.left_out()
+    weighed = list(zip(blend.share, course.tried, strict=True))
+    reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
+    reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
+    if any_engine and course.clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
         found = best_perceptron(problem, gamma, train)
         if found is not None:
-            is_better = found[2] < loss
-            rest = "instead" if is_better else "not"
+            params, model, loss = found
+            ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
+            rest = "instead" if loss < ours else "not"
             reasons.append(
-                f"{rest} perceptrons, rbf: first-visit log-loss {found[2]:.4f}, mixture {loss:.4f}"
+                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}, mixture {ours:.4f}"
             )
-            if is_better:
-                return Choice([(1.0, found[0])], [found[1]], 1.0, None, reasons)
-    learned_from_all = [LEARNED * (len(one.kernels) == 1 and one.is_learned) for one in learned]
-    n_learned = float(blend.share @ learned_from_all)
-    return Choice(mixture, models, temperature, left_out, reasons, n_learned)
+            if loss < ours:
+                return Choice([(1.0, params)], [model], 1.0, None, reasons)
+    mixture, models = [], []
+    for part, one in weighed:
+        for params, model in one.members if part > 0 else ():
+            mixture.append((float(part / len(one.members)), params))
+            models.append(model)
+    from_all = [one.learned.is_learned and len(one.members) == 1 for one in course.tried]
+    n_learned = LEARNED * float(blend.share @ from_all)
+    return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
 
 def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
@@ -217,35 +208,115 @@ def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) 
     return replace(parameters, engine=engine, n_components=size)
 
 
-def learn(
-    candidate: Candidate,
-    problem: Problem,
-    parameters: Parameters,
-    halves: list[NDArray[np.intp]],
-    clock: Clock,
-) -> Learned:
-    """Learn the parameters of a candidate: from all points, from each half, or not at all."""
-    parts: list = [(np.concatenate(halves), slice(None))]
-    if candidate.in_halves:
-        parts = [halves, halves[::-1]]
-    if not candidate.free:
-        return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
-    kernels, until = [], np.inf
-    for number, (own, others) in enumerate(parts):
-        some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
-        weight = None if problem.weight is None else problem.weight[some]
-        data = problem.points[some], problem.targets[some], weight
-        started = begin(candidate, problem, own)
-        until = clock.end_of_search(len(parts) - number)
-        search = parameters.n_jobs, until, problem.coding.apart
-        kernel = most_evident(started, parameters.engine, *data, *search)
-        kernels.append((kernel, others))
-    cut = ", search ended by max_time" * (time.monotonic() > until)
-    return Learned(candidate.name, kernels, cut)
+@dataclass
+class Course:
+    """A choice under way: what is given, and what was tried."""
+
+    parameters: Parameters
+    problem: Problem
+    train: Train
+    tried: list[Tried] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.clock = Clock(self.parameters.max_time)
+        self.halves = split(problem.points, problem.codes, 0, problem.groups)
+
+    def consider(self, candidate: Candidate, size: int | None) -> None:
+        """Learn a candidate, and train with it, if there is time."""
+        if self.tried and not self.clock.has_time_for(candidate):
+            self.remarks.append(f"not tried, max_time is over: {candidate.name}")
+            return
+        current_monitor().tell(f"trying {candidate.name}")
+        self.tried.append(self.try_out(self.learn(candidate), size))
+
+    def weaken(self, k: int, size: int | None) -> None:
+        """Make the scale of a candidate that is too sure smaller, as long as that is better."""
+        one = self.tried[k]
+        while one.learned.is_learned and one.temperature > TOO_SURE and self.clock.left > 0:
+            weaker = self.try_out(one.learned.weaker(), size)
+            if weaker.loss >= one.loss:
+                return
+            self.tried[k] = one = weaker
+
+    def enlarge(self, kept: list[int]) -> None:
+        """Train some candidates with a larger basis, if there is time; drop the others."""
+        n_machines = sum(len(self.tried[k].members) for k in kept)
+        size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
+        has_time = self.clock.left > 0
+        for k, one in enumerate(self.tried):
+            if k not in kept:
+                self.tried[k] = one._replace(left_out=0 * one.left_out)
+            elif has_time:
+                self.tried[k] = self.try_out(one.learned, size)
+
+    @property
+    def everyone(self) -> NDArray[np.float64]:
+        """Probabilities by all candidates, (n_candidates, n, n_classes)."""
+        return np.stack([one.left_out for one in self.tried])
+
+    def blended(self, some: Any = slice(None)) -> Blend:
+        """The best blend of what was tried, by some of the rows."""
+        most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
+        return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
+
+    def left_out(self) -> NDArray[np.float64]:
+        """Probabilities of the rows of each half by the blend of the other one."""
+        everyone = self.everyone
+        found = np.empty(everyone.shape[1:])
+        for own, others in (self.halves, self.halves[::-1]) if len(self.halves[1]) else ():
+            found[others] = self.blended(own).mixed(everyone[:, others])
+        return found
+
+    def learn(self, candidate: Candidate) -> Learned:
+        """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
+        problem, halves = self.problem, self.halves
+        if not candidate.free:
+            return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
+        parts: list = [(np.concatenate(halves), slice(None))]
+        if candidate.in_halves:
+            parts = [halves, halves[::-1]]
+        kernels, until = [], np.inf
+        for number, (own, others) in enumerate(parts):
+            some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
+            weight = None if problem.weight is None else problem.weight[some]
+            data = problem.points[some], problem.targets[some], weight
+            started = begin(candidate, problem, own)
+            until = self.clock.end_of_search(len(parts) - number)
+            search = self.parameters.n_jobs, until, problem.coding.apart
+            kernel = most_evident(started, self.parameters.engine, *data, *search)
+            kernels.append((kernel, others))
+        cut = ", search ended by max_time" * (time.monotonic() > until)
+        return Learned(candidate.name + cut, kernels)
+
+    def try_out(self, learned: Learned, size: int | None) -> Tried:
+        """Train with each kernel, and predict the rows that it was not learned from."""
+        codes, weight = self.problem.codes, self.problem.weight
+        members, everywhere = [], []
+        left_out = np.empty((len(codes), len(self.problem.classes)))
+        for kernel, others in learned.kernels:
+            params = {
+                "kernel": kernel,
+                "engine": self.parameters.engine,
+                "n_components": None if kernel.is_linear else size,
+                "temperature": 1.0,
+            }
+            with self.clock.training():
+                model = self.train(params)
+            everywhere.append(left_out_probabilities(model, codes))
+            left_out[others] = everywhere[-1][others]
+            members.append((params, model))
+        alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
+        loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
+        words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
+        if len(members) > 1:
+            words += f", halves differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
+        return Tried(learned, members, left_out, alone.temperature, loss, words)
 
 
 def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Candidate:
-    """The candidate for a search on some points."""
+    """The candidate for a search on some rows."""
     if not candidate.by_relevance:
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
@@ -253,33 +324,3 @@ def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Cand
     kernel, width = clone(candidate.kernel), "terms__0__gamma"
     kernel.set_params(**{width: told * kernel.get_params()[width].sum()})
     return candidate._replace(kernel=kernel)
-
-
-def try_out(
-    learned: Learned,
-    problem: Problem,
-    parameters: Parameters,
-    size: int | None,
-    train: Train,
-    clock: Clock,
-) -> Tried:
-    """Train with each kernel that was learned, and predict the points it was not learned from."""
-    members, everywhere = [], []
-    left_out = np.empty((len(problem.codes), len(problem.classes)))
-    for kernel, others in learned.kernels:
-        params = {
-            "kernel": kernel,
-            "engine": parameters.engine,
-            "n_components": None if kernel.is_linear else size,
-            "temperature": 1.0,
-        }
-        with clock.training():
-            model = train(params)
-        everywhere.append(left_out_probabilities(model, problem.codes))
-        left_out[others] = everywhere[-1][others]
-        members.append(Member(params, model))
-    loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-    words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
-    if len(members) > 1:
-        words += f", halves differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
-    return Tried(words + learned.note, members, left_out)

@@ -1,4 +1,4 @@
-"""Two random halves of the training points."""
+"""Two random halves of the training rows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ DIGITS = 1e6  # inverse of the distance at which points are taken for copies
 def split(
     points: NDArray, codes: NDArray, seed: int, groups: NDArray[np.intp] | None = None
 ) -> list[NDArray[np.intp]]:
-    """Two halves of the points, each in random order and with half of each class.
+    """Two halves of the rows, each in random order and with half of each class.
 
-    The halves depend on what the points are, not on their order, and copies stay together. So a
-    fit does not change if points are permuted, and a point of weight 2 is as good as two points.
+    The halves depend on what the rows are, not on their order, and copies stay together. So a
+    fit does not change if rows are permuted, and a row of weight 2 is as good as two rows.
 
     Parameters
     ----------
     points : ndarray of shape (n, n_features)
-        Points of unit variance.
+        Rows of unit variance.
     codes : ndarray of shape (n,)
-        Class of each point.
+        Class of each row.
     seed : int
         Of the order.
     groups : ndarray of int, shape (n,), optional
-        Points of a group stay together. Groups have the class of most of their points.
+        Rows of a group stay together. Groups have the class of most of their rows.
 
     Returns
     -------
     list of two ndarrays
-        Positions of the points.
+        Positions of the rows.
     """
     direction = np.random.default_rng(seed).normal(size=points.shape[1])
     place = np.round(DIGITS * (points @ direction)).astype(np.int64).view(np.uint64)
@@ -48,7 +48,7 @@ def split(
 def of_groups(
     key: NDArray[np.uint64], codes: NDArray, groups: NDArray[np.intp]
 ) -> list[NDArray[np.intp]]:
-    """Two halves of the groups, alike in class and size, as positions of their points."""
+    """Two halves of the groups, alike in class and size, as positions of their rows."""
     counts = np.zeros((groups.max() + 1, codes.max() + 1), dtype=np.int64)
     np.add.at(counts, (groups, codes), 1)
     name = np.zeros(len(counts), dtype=np.uint64)

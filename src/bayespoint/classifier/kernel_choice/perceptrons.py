@@ -1,4 +1,4 @@
-"""Perceptrons as candidates, where points are many."""
+"""Perceptrons as candidates, where rows are many."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import softmax
 
+from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
@@ -27,7 +28,7 @@ def best_perceptron(
     Parameters
     ----------
     problem : Problem
-        Points of unit variance, and their classes.
+        Rows of unit variance, and their classes.
     gamma : float, array or None
         The gamma that was asked for, or None.
     train : callable
@@ -36,13 +37,13 @@ def best_perceptron(
     Returns
     -------
     tuple or None
-        None where there are too few or too many points.
+        None where there are too few or too many rows.
     """
     n_points, n_features = len(problem.points), problem.block.max() + 1
     if not FEWEST <= n_points <= MOST:
         return None
     widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]
-    best: tuple[dict[str, Any], Any, float] | None = None
+    trained = []
     for width in widths:
         params = {
             "kernel": RadialKernel(gamma=width),
@@ -52,18 +53,15 @@ def best_perceptron(
             "temperature": 1.0,
         }
         model = train(params)
-        loss = first_visit_loss(model, problem)
-        if best is None or loss < best[2]:
-            best = params, model, loss
-    return best
+        trained.append((params, model, first_visit_loss(model, problem)))
+    return min(trained, key=lambda one: one[2])
 
 
 def first_visit_loss(model: Model, problem: Problem) -> float:
-    """Log-loss of training points by perceptrons that have not learned from them."""
+    """Log-loss of training rows by perceptrons that have not learned from them."""
     decision: Any = model.posterior.oob_decision("bayes_point")
     known = np.isfinite(decision).all(axis=1)
     answers = model.posterior.log_probability(decision[known], "bayes_point")
-    log_p = log_softmax(model.coding.log_odds(*answers), axis=1)
-    own = log_p[np.arange(len(log_p)), problem.codes[known]]
+    p = softmax(model.coding.log_odds(*answers), axis=1)
     weight = None if problem.weight is None else problem.weight[known]
-    return float(np.average(-own, weights=weight))
+    return expected_scores(p, problem.codes[known], weight)["log_loss"].value

@@ -1,4 +1,4 @@
-"""What commands print: notes and results, as text or as JSON.
+"""What commands print: notes, progress and results, as text or as JSON.
 
 No cell of a table is ever cut. Elsewhere than on a terminal lines are as long as they need to be,
 and on a terminal text is wrapped.
@@ -11,20 +11,82 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 import typer
 from rich import box
+from rich import progress as bars
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bayespoint.cli.options import STDIO, AsJson, Encoding, Group, Output
 from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
-from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.tools.json_values import plain
-from bayespoint.tools.monitor import watch
+from bayespoint.tools.monitor import Monitor, watch
+
+
+class ProgressMonitor(Monitor):
+    """A progress bar on standard error.
+
+    Parameters
+    ----------
+    title : str
+        What runs.
+    console : Console, optional
+        Where to show it, by default standard error.
+    """
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self._title = title = printable(title)
+        self._console = console or Console(stderr=True, highlight=False, markup=False)
+        self._progress = bars.Progress(
+            # On a narrow terminal this is wrapped, and the numbers stay whole.
+            bars.TextColumn(
+                "{task.description}", markup=False, table_column=Column(overflow="fold")
+            ),
+            bars.BarColumn(),
+            bars.TaskProgressColumn(),
+            bars.TimeElapsedColumn(),
+            bars.TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=None)
+
+    def tell(self, message: str) -> None:
+        """Show what comes next; how long it takes is not known yet."""
+        description = f"{self._title}: {printable(message)}"
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(description, total=None)
+        if not self._console.is_terminal:
+            with unless_full():
+                self._console.print(description, soft_wrap=True)
+
+    def begin(self, total: int, unit: str) -> None:
+        """Fill the bar from its beginning."""
+        self._total = total
+        self._progress.reset(self._task, total=total, completed=0)
+
+    def update(self, done: float) -> None:
+        """Move the bar."""
+        self._progress.update(self._task, completed=done)
+
+    def end(self) -> None:
+        """Fill the bar: there may have been less to do than expected."""
+        self._progress.update(self._task, completed=self._total)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:  # elsewhere some versions of rich print the idle bar
+            self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._console.is_terminal:
+            self._progress.stop()
+
 
 MANY = 12  # classes that a summary lists
 FEW = 4  # names that a sentence lists before it counts the rest

@@ -1,4 +1,4 @@
-"""The pool of ``bayespoint label``: what its rows are, their classes, and their points."""
+"""The pool of ``bayespoint label``: what it shows, the classes, and the rows."""
 
 from __future__ import annotations
 

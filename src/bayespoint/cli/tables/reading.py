@@ -19,8 +19,7 @@ import pandas as pd
 
 from bayespoint.cli.options import STDIO
 from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.printing import Notes, TableNotes, count, listed
-from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.cli.output.printing import Notes, ProgressMonitor, TableNotes, count, listed
 from bayespoint.cli.tables.columns import FOLDER, is_code
 from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.rows.base import Roles

@@ -101,16 +101,11 @@ class FactorisedSites:
         self.pull, self.precision = self.prior.pull + shift, self.prior.root**-2.0 + rate
         return totals
 
-    def constants(self) -> tuple[NDArray, NDArray]:
-        """Left-out probabilities, and logarithms of the sites' constants, after all sweeps."""
-        left_out, constant, *_ = self._summary
-        return left_out, constant
-
     def result(self) -> TaskResult:
         """The posterior, from sums of messages computed anew, its evidence and its cavities."""
         prior = self.prior
         shift, rate = self._add_up()
-        left_out, constant, *_ = self._summary
+        left_out, constant, *_ = self.summary
         move = (shift - rate * prior.mean) / self.precision
         mean = prior.mean + move
         log_det = -2 * np.log(prior.root).sum() - np.log(self.precision).sum()
@@ -131,7 +126,7 @@ class FactorisedSites:
         training points: a linear system each, solved roughly by conjugate gradients. (Its mean is
         the same: converged, both solve the same equation.)
         """
-        *_, b = self._summary
+        *_, b = self.summary
         rate = self.weight * np.maximum(b, 0.0)
         _, noise, _ = self.likelihood.constants
         which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
@@ -150,7 +145,7 @@ class FactorisedSites:
         return float(ratio[np.abs(np.log(ratio)).argmax()])
 
     @cached_property
-    def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    def summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
         left_out, *_ = self._summarise(self._left_out)
         _, constant, a, b = self._summarise(self._removed)

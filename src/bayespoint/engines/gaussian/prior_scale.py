@@ -20,7 +20,7 @@ from bayespoint.tools.maximize import climb
 ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
 OF_CLASS = 5  # points of each class that are few: tasks without a positive point say little
 FEW = 4  # times as few say where to begin
-FEWEST = 50  # points, where there are fewer groups
+FEWEST = 20  # points, where there are fewer groups
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
 # together the evidence is flat where the scale is wide, and runs take longer there.

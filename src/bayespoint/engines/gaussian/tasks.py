@@ -305,7 +305,7 @@ def learn_tasks(
     check_fits(
         8.0 * size * (2 * n_tasks + WORK),
         f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
-        "take fewer points or features, a smaller n_components, engine='factorised-ep' with a "
+        "take fewer rows or features, a smaller n_components, engine='factorised-ep' with a "
         "linear kernel, or engine='perceptron'",
     )
     progress = Progress(request.monitor)

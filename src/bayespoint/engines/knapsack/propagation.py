@@ -215,9 +215,9 @@ class KnapsackPropagation(Engine):
     def _check_size(self, Z: NDArray[np.float64]) -> None:
         check_fits(
             8.0 * Z.size * self.bins,
-            f"A message from each of {len(Z)} points to each of {Z.shape[1]} weights, in "
+            f"A message from each of {len(Z)} rows to each of {Z.shape[1]} weights, in "
             f"{self.bins} bins,",
-            "take fewer points or features, or lower bins",
+            "take fewer rows or features, or lower bins",
         )
         rank, largest = Z.shape[1], float(np.abs(Z).max())
         if largest > LARGEST:

@@ -202,8 +202,8 @@ class GibbsSampler(Engine):
             return Circles(halfspaces)
         if self.directions == "outputs" and d < m:
             raise ValueError(
-                f"directions='outputs' needs as many coordinates as training points: got {d} for "
-                f"{m} points that are not zero. Use another kernel, a ridge > 0, or "
+                f"directions='outputs' needs as many coordinates as training rows: got {d} for "
+                f"{m} rows that are not zero. Use another kernel, a ridge > 0, or "
                 "directions='auto', 'isotropic' or 'adapted'."
             )
         if self.directions in ("auto", "outputs"):

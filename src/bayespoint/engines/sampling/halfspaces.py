@@ -63,7 +63,7 @@ class Halfspaces(NamedTuple):
         """Unit vector that gets all labels right: least squares, perceptron, or linear program."""
         if self.weight.min() < self.weight.max():
             raise ValueError(
-                "Version space is the same for any number of copies of a point, so that a sampler "
+                "Version space is the same for any number of copies of a row, so that a sampler "
                 "of it cannot use sample_weight or class_weight. Use GibbsSampler with "
                 "label_noise > 0, or another engine."
             )

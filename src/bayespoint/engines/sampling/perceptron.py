@@ -186,15 +186,15 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
     if space.scaled_ridge == 0 and weight.min() < weight.max():
         raise ValueError(
             "PermutedPerceptron cannot use sample_weight or class_weight without a ridge: a "
-            "version space is the same for any number of copies of a point. Set ridge > 0, or use "
+            "version space is the same for any number of copies of a row. Set ridge > 0, or use "
             "another engine."
         )
     zero = np.flatnonzero(space.diagonal == 0)
     if space.scaled_ridge == 0 and len(zero):
         raise ValueError(
-            f"Training point {zero[0]} ({len(zero)} in all) is zero in feature space, so that no "
+            f"Training row {zero[0]} ({len(zero)} in all) is zero in feature space, so that no "
             "weight vector can classify it. Use a constant feature (fit_intercept=True, or "
-            "coef0 > 0), set ridge > 0, or drop the point."
+            "coef0 > 0), set ridge > 0, or drop the row."
         )
     return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 

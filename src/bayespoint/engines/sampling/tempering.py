@@ -47,7 +47,7 @@ def check_counts(weight: NDArray[np.float64]) -> None:
         )
     if weight.sum() > MOST_COUNTS:
         raise ValueError(
-            f"The evidence counts errors, of at most {MOST_COUNTS} copies of points. The sample "
+            f"The evidence counts errors, of at most {MOST_COUNTS} copies of rows. The sample "
             f"weights sum to {weight.sum():g}: take smaller ones, or set evidence=False and a "
             "number as label_noise."
         )

@@ -13,8 +13,7 @@ import numpy as np
 
 from bayespoint.rows import Blocks, from_csv, from_npy, from_parquet
 from bayespoint.rows.base import rows_of_block
-from bayespoint.rows.dask.cluster import Cluster, constant, task
-from bayespoint.rows.dask.executor import ClusterBlocks, read_here
+from bayespoint.rows.dask.cluster import Cluster, ClusterBlocks, constant, read_here, task
 from bayespoint.tools.threads import blas_threads
 from dask import delayed
 

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from bayespoint.engines.sampling.rounds import Clock, Setting
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
-from bayespoint.rows.dask.cluster import Cluster, constant, task
-from bayespoint.rows.dask.executor import ClusterBlocks, DaskExecutor, read_here
+from bayespoint.rows.dask.cluster import (
+    Cluster,
+    ClusterBlocks,
+    DaskExecutor,
+    constant,
+    read_here,
+    task,
+)
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.monitor import Monitor

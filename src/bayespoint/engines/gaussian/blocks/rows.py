@@ -60,13 +60,11 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coding", make_coding(self.classes))
 
-    @property
-    def unit(self) -> NDArray[np.float64]:
-        """The weight of one copy of a row, by its class."""
-        return self.class_weight[np.searchsorted(self.labels, self.classes)]
+    def used(self, block: Any) -> tuple[Any, NDArray[np.int64], NDArray, NDArray]:
+        """Features, class indices and weights of the rows of positive weight.
 
-    def used(self, block: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
-        """Features, class indices and weights of the rows of positive weight."""
+        And what leave-one-out takes out: one copy of a row, or what there is of it.
+        """
         X, y, sample_weight = block
         places = np.searchsorted(self.labels, np.asarray(y))
         weight = self.class_weight[places]
@@ -76,11 +74,7 @@ class Design:
         if not is_used.all():
             X, places, weight = X[is_used], places[is_used], weight[is_used]
         codes = np.searchsorted(self.classes, self.labels)[places]
-        return X, codes, weight
-
-    def left_out(self, codes: NDArray, weight: NDArray) -> NDArray[np.float64]:
-        """The weight that leave-one-out takes out: one copy of a row, or what there is of it."""
-        return np.minimum(weight, self.unit[codes])
+        return X, codes, weight, np.minimum(weight, self.class_weight[places])
 
     def coordinates(self, X: Any) -> Any:
         """Coordinates of points, in float64."""
@@ -93,12 +87,11 @@ class Design:
 
     def parts(self, block: Any) -> Iterator[Part]:
         """The rows of positive weight, some thousands at a time."""
-        X, codes, weight = self.used(block)
+        X, codes, weight, left = self.used(block)
         for begin in range(0, len(codes), PART):
             own = slice(begin, min(begin + PART, len(codes)))
             Z = Coordinates(self.coordinates(X[own]))
-            left = self.left_out(codes[own], weight[own])
-            yield Part(own, Z, self.coding.encode(codes[own]), weight[own], left)
+            yield Part(own, Z, self.coding.encode(codes[own]), weight[own], left[own])
 
 
 @dataclass(frozen=True)
@@ -232,7 +225,7 @@ Look = tuple[int, slice, NDArray, NDArray, NDArray]
 def summary(block: Any, k: int, order: Order, looks: Iterator[Look]) -> tuple[LeftOut, SummarySums]:
     """What rows of a block look like with the posteriors of all tasks, put together."""
     design, n_tasks = order.design, len(order.beliefs)
-    _, codes, weight = design.used(block)
+    _, codes, weight, _ = design.used(block)
     constant, wrong = np.zeros((2, n_tasks))
     left_out = np.zeros((len(codes), n_tasks))
     for i, own, margin, left_out[own, i], constants in looks:

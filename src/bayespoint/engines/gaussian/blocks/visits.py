@@ -201,9 +201,8 @@ def sweep_rows(
 
 def sparse_rows_of(block: Any, design: Design) -> tuple[Coordinates, NDArray, NDArray, NDArray]:
     """Rows of positive weight, as compiled loops take them; targets, weights, those left out."""
-    X, codes, weight = design.used(block)
+    X, codes, weight, left = design.used(block)
     Z = design.coordinates(X) if len(codes) else sparse.csr_array((0, 1))
-    left = design.left_out(codes, weight)
     return sparse_rows(Coordinates(Z)), design.coding.encode(codes), weight, left
 
 
@@ -270,4 +269,4 @@ def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) ->
             labels = Labels(targets[:, belief.task], weight, order.likelihood, left)
             found = row_messages(space, labels, belief, sites[i])
             unknown = np.full(len(weight), np.log(0.5)), np.zeros(len(weight))
-            yield i, slice(None), margin, *(unknown if found is None else found.constants())
+            yield i, slice(None), margin, *(unknown if found is None else found.summary[:2])

@@ -79,7 +79,7 @@ def check_size(numbers: float, n_classes: int) -> None:
     check_fits(
         8.0 * numbers,
         f"One posterior of {n_classes} classes",
-        "set multi_class='one_vs_rest', or a smaller n_components for a basis of fewer points",
+        "set multi_class='one_vs_rest', or a smaller n_components for a basis of fewer rows",
     )
 
 
