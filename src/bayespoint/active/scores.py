@@ -97,7 +97,6 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
-from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import entropy
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> entropy(clf, [[1.0], [-1.0], [0.0]]).round(4)
@@ -153,7 +152,6 @@ def bald(
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
-from bayespoint.classifier.training_rows import machine_of
     >>> from bayespoint.active import bald
     >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> bald(clf, [[0.0], [1.0], [10.0]]).round(4)  # far away the noise matters little
