@@ -10,6 +10,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.active import query
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.rows import from_arrays
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -112,3 +113,19 @@ def test_queries_among_points_out_of_range():
         warnings.simplefilter("error", RuntimeWarning)
         with pytest.raises(ValueError, match="Scale the features"):
             query(fitted(), 5e307 * np.sign(X), 2)
+
+
+@pytest.mark.parametrize("weights", [{0: 1e-300, 1: 1e-300}, {0: 1e12, 1: 1e12}, {0: 1.0, 1: 1e-9}])
+@pytest.mark.parametrize("way", ["memory", "groups", "blocks"])
+def test_class_weights_of_any_size(weights, way, recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    clf = BayesPointClassifier(kernel="linear", class_weight=weights)
+    if way == "blocks":
+        clf.fit(from_arrays(X, y, block_rows=25))
+    else:
+        clf.fit(X, y, groups=np.arange(60) // 3 if way == "groups" else None)
+    assert np.isfinite(clf.coding_.temperature)
+    assert all(np.isfinite(score).all() for score in clf.expected_scores_.values())
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]

@@ -261,3 +261,14 @@ def excused(estimator):
 @parametrize_with_checks(list(CHECKED.values()), expected_failed_checks=excused)
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def test_class_weights_that_leave_no_bend_of_a_threshold():
+    rng = np.random.default_rng(52)
+    n = int(rng.integers(6, 40))
+    X = rng.normal(size=(n, int(rng.integers(1, 4))))
+    weights = {k: float(10 ** rng.uniform(-3, 12)) for k in range(3)}
+    clf = BayesPointClassifier(
+        kernel="linear", engine="laplace", multi_class="ordinal", class_weight=weights
+    ).fit(X, np.arange(n) % 3)
+    assert np.isfinite(clf.predict_proba(X)).all()

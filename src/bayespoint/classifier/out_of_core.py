@@ -119,8 +119,8 @@ def fit(
         temperature = float(parameters.temperature)
     elif parameters.decision != "vote":
         unit = design.class_weight[np.searchsorted(design.labels, design.classes)]
-        sums = [(one.weight.sum(), one.weight @ unit[one.codes]) for one in left_out]
-        total, squares = np.sum(sums, axis=0)
+        sums = [(one.weight.sum(), one.weight @ (unit / unit.max())[one.codes]) for one in left_out]
+        total, squares = np.sum(sums, axis=0) / unit.max()
         n_units = float(rows.thinning.step * total**2 / squares)  # as those of a Problem
         temperature = temperature_of(left_out, design.coding, n_units)
         n_learned = trusted(n_units)

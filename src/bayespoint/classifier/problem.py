@@ -189,10 +189,10 @@ class Problem:
         """Groups, or copies, of equal weight that say as much; None if all copies have weight 1."""
         if self.groups is not None:
             size = np.bincount(self.groups, self.weight)
-            return float(size.sum() ** 2 / np.square(size).sum())
+            return float(1 / np.square(size / size.sum()).sum())
         if self.weight is None or self.unit is None:
             return None
-        return float(self.weight.sum() ** 2 / (self.weight @ self.unit))
+        return float(self.weight.sum() / ((self.weight / self.weight.sum()) @ self.unit))
 
 
 def group_codes(groups: Any, n_samples: int) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from bayespoint.likelihoods.base import Likelihood, log_rest
 from bayespoint.likelihoods.logistic import SLOPE
 from bayespoint.likelihoods.quadrature import NODES
 from bayespoint.tools.attributes import finite, need, number
-from bayespoint.tools.numbers import TINY
+from bayespoint.tools.numbers import EPSILON, TINY
 
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 CLOSE = 1e-5  # standard deviations between bounds below which the density is even
@@ -213,7 +213,7 @@ class OrdinalLikelihood(Likelihood):
         if self.step is not None and (turn := (change := self.slope - gradient) @ self.step) > 0:
             known = bend @ self.step  # as in BFGS: what the last step has shown of the bend
             bend += np.outer(change, change) / turn - np.outer(known, known) / (self.step @ known)
-        step = np.linalg.solve(bend, gradient)
+        step = np.linalg.solve(bend + EPSILON * np.abs(bend).max() * np.eye(len(bend)), gradient)
         if not gradient @ step > max(enough, ROUNDING) ** 2:
             return None
         before = 0.0 if self.step is None else self.step @ step
