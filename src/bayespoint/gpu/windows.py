@@ -2,8 +2,9 @@
 
 A window is the next places of a permutation. Kernel values among its points are all that its
 machines need to go through it: rows of those points on which they err, or nearly do, times the
-points of the window. What they have learned there is then told to all points at once, by one
-product, of which nothing is kept. So no kernel row is computed in vain, and none is stored.
+points of the window. What they have learned there is then told to all points at once, by the
+kernel rows of the points on which they erred. So no row is computed in vain; those that come first
+are kept.
 """
 
 from __future__ import annotations
@@ -15,20 +16,17 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.gpu.arrays import to_device
-from bayespoint.gpu.kernels import FusedPoints, block, blocks, degree_of
-from bayespoint.gpu.products import inner_products
+from bayespoint.gpu.kernels import blocks
 from bayespoint.gpu.rows import DeviceRows, can_cluster
-from bayespoint.gpu.source import WIDE, add_changes, launch
+from bayespoint.gpu.source import WIDE, add_rows, launch
 from bayespoint.tools.arrays import to_host
 
 SQUARE = 4096  # places of a window in which machines may err anywhere
-WIDTH = 32_768  # places of a window in which few points are wrong
+WIDTH = 32_768  # most places of a window in which few points are wrong
 SMALL_WIDTH = 8192  # with the shared memory that any device has
 FEW = 512  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
 WINDOW_BYTES = 4 * WIDTH * (2 * FEW + EXTRA)
-UNIT = 64  # rows of a product are a multiple of this
-PRODUCTS = 1 << 32  # bytes of inner products at a time
 
 
 class Windows:
@@ -56,15 +54,11 @@ class Windows:
 
         self._machines, self._rows, self._shape = machines, rows, shape
         self._max_epochs, self._has_ridge = max_epochs, has_ridge
-        self._columns = rows.points
-        if rows.stride > rows.n_points:  # columns beyond the last point repeat it
-            columns = torch.arange(rows.stride, device=rows.device).clamp(max=rows.n_points - 1)
-            self._columns = rows.points.take(columns)
         self._width = min(rows.stride, WIDTH if can_cluster(rows.device) else SMALL_WIDTH)
-        self._room = int(rows.room // (4 * shape[0]))  # kernel values of a window
+        self._room = int(rows.spare // (4 * shape[0]))  # kernel values of a window
         self._square = max(32, min(SQUARE, self._width, int(self._room**0.5)) // 32 * 32)
         self._places = torch.arange(self._width, device=rows.device)
-        self._is_dense = True  # mistakes are too many to look where they may be
+        self._reach = self._square  # places of the next window
 
     def advance(self, progress: NDArray, running: NDArray[np.bool_]) -> None:
         """Take the machines that run through the next window of each permutation.
@@ -80,10 +74,12 @@ class Windows:
         which = np.flatnonzero(running.any(axis=1))
         numbers = np.stack([which, epoch[which, 0], places[which].min(axis=1)], axis=1)
         windows = to_device(numbers.astype(np.int32), rows.device)
-        index = windows[:, 2:] + self._places
+        index = windows[:, 2:] + self._places[: self._reach]
         order = windows[:, :1].long(), index.clamp(max=rows.n_points - 1)
         points = a.orders[order].long()  # the last one is repeated beyond the end
-        chosen = None if self._is_dense else self._likely(windows, index, points)
+        chosen = None  # in the smallest ones machines may err anywhere
+        if self._reach > self._square:
+            chosen = self._likely(windows, index, points)
         if chosen is None:
             points = points[:, : self._square].contiguous()
             n_rows = max(1, min(self._square, self._room // self._square))
@@ -96,7 +92,8 @@ class Windows:
         changes = torch.zeros((*chosen.shape, self._shape[1]), device=rows.device)
         self._advance(windows, values, slots, changes)
         most = self._tell(windows, learners, changes)
-        self._is_dense = most * self._width > FEW * points.shape[1]
+        few = int(0.75 * FEW * points.shape[1]) // max(1, most) // 32 * 32  # places with few mistakes
+        self._reach = max(self._square, min(self._width, few))
         self._pass_by()
 
     def _likely(self, windows: Any, index: Any, points: Any) -> Any:
@@ -123,9 +120,9 @@ class Windows:
         low = torch.where(is_ahead, margins, torch.inf).amin(dim=1)
         n_wrong = int((low <= 0).sum(dim=1).max())
         n_rows = n_wrong + n_wrong // 2 + EXTRA
-        if n_wrong > FEW or n_rows * self._width > self._room:
+        if n_wrong > FEW or n_rows * self._reach > self._room:
             return None
-        urgency = torch.where(low <= 0, self._places / self._width - 1, low)
+        urgency = torch.where(low <= 0, self._places[: self._reach] / self._width - 1, low)
         return urgency.argsort(dim=1, stable=True)[:, :n_rows].contiguous()
 
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
@@ -152,31 +149,17 @@ class Windows:
         """Tell all points what machines have learned; the most points of a window that they use."""
         import torch
 
+        a, rows = self._machines, self._rows
         is_used = changes.any(dim=2)
         sizes = to_host(is_used.sum(dim=1))
-        used = torch.nonzero_static(is_used, size=int(sizes.sum()))  # in the order of windows
-        a, rows, (_, n_tasks) = self._machines, self._rows, self._shape
-        changes, learners = changes[used.T[0], used.T[1]], learners[used.T[0], used.T[1]]
-        learners = torch.nn.functional.pad(learners, (0, -len(learners) % UNIT))
-        left: Any = rows.points.take(learners)
-        ends = np.cumsum(sizes)
-        room = int(min(PRODUCTS, rows.room))
-        n_columns = max(WIDE, room // (4 * len(learners)) // WIDE * WIDE)
-        on_source = rows.device.type == "cuda" and isinstance(left, FusedPoints)
-        starts = to_device(np.append(0, ends).astype(np.int32), rows.device)
-        for first in range(0, rows.stride, n_columns):
-            part = slice(first, first + n_columns)
-            right: Any = self._columns.take(part)
-            if on_source:
-                values = inner_products(left.halves, right.halves)
-                add_changes(
-                    values, left, right, degree_of(rows.kernel), changes, starts, windows,
-                    a.targets, a.margins, first,
-                )  # fmt: skip
-                continue
-            values = block(rows.kernel, left, right)
-            for window, begin, end in zip(windows.tolist(), ends - sizes, ends, strict=True):
-                own = slice(window[0] * n_tasks, (window[0] + 1) * n_tasks)
-                more = changes[begin:end].T @ values[begin:end]
-                a.margins[own, part] += a.targets[:, part] * more
+        ends = np.append(0, np.cumsum(sizes)).astype(np.int32)
+        used = torch.nonzero_static(is_used, size=int(ends[-1])).T  # in the order of windows
+        changes, learners = changes[used[0], used[1]], learners[used[0], used[1]]
+        for begin in range(0, len(learners), rows.together):
+            some = slice(begin, begin + rows.together)
+            starts = to_device((ends - begin).clip(0, len(learners[some])), rows.device)
+            add_rows(
+                rows.values, rows.slots(learners[some]), changes[some], starts, windows, a.targets,
+                a.margins,
+            )  # fmt: skip
         return int(sizes.max())
