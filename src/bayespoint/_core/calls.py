@@ -58,6 +58,7 @@ class interrupts_later:
     """
 
     _outermost: ClassVar[Any] = None  # of the main thread
+    _is_known: ClassVar[bool] = False  # that interrupts are not in the hands of another language
 
     def __init__(self) -> None:
         self._waiting: list[tuple] = []
@@ -72,10 +73,10 @@ class interrupts_later:
         if self._within is not None:
             self._within._n_inner += 1
             return
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):  # neither ignored nor in the hands of another language
-            self._handler = handler
-            signal.signal(signal.SIGINT, self._hold)
+        if not self._is_known:  # asked once, since it takes as long as a small call
+            interrupts_later._is_known = signal.getsignal(signal.SIGINT) is not None
+        if self._is_known:
+            self._handler = signal.signal(signal.SIGINT, self._hold)
             interrupts_later._outermost = self
 
     def _hold(self, *event: Any) -> None:
@@ -83,7 +84,7 @@ class interrupts_later:
 
     def deliver(self) -> None:
         """Raise the interrupt, if there was one; not within a part of the block."""
-        if self._waiting and not self._n_inner:
+        if self._waiting and not self._n_inner and callable(self._handler):
             self._handler(*self._waiting.pop())
 
     def __exit__(self, *_: object) -> None:
@@ -92,6 +93,8 @@ class interrupts_later:
         if self._handler is not None:
             interrupts_later._outermost = None
             signal.signal(signal.SIGINT, self._handler)
+            if self._waiting and not callable(self._handler):
+                signal.raise_signal(signal.SIGINT)  # ignored, or the end of the process
         self.deliver()
 
 

@@ -38,6 +38,7 @@ class Stream(NamedTuple):
 
     parameters: tuple[Any, ...]
     engine: Any
+    classes: list
     constant: float
     largest: float  # absolute value of an entry that needs no closer look
 
@@ -105,7 +106,8 @@ def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
     if form is None or form.gamma != 1 or is_changed or classifier.class_weight is not None:
         return None
     constant = float(np.sqrt(form.coef0))
-    return Stream(parameters_of(classifier), engine, constant, safe_entry(posterior))
+    classes = model.classes.tolist()
+    return Stream(parameters_of(classifier), engine, classes, constant, safe_entry(posterior))
 
 
 def learn_from_stream(
@@ -138,7 +140,8 @@ def _learn_rows_of(
     codes = codes_of(before.classes, y, X.shape[0])
     if codes is None or "feature_names_in_" in vars(classifier):
         return None
-    known_classes(before.classes, classes)
+    if classes is not None and list(classes) != stream.classes:
+        known_classes(before.classes, classes)
     posterior: Any = before.posterior
     targets = before.coding.encode(codes)
     posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
