@@ -16,16 +16,16 @@ def stand_in(monkeypatch: Any) -> Any:
     def advance_all(self: Any) -> None:
         most_work = max(1, perceptrons.SLICE // self._rows.stride)
         for c in range(len(self.machines.missing)):
-            advance_one(self.machines, c, self._rows, self._max_epochs, most_work)
+            advance_one(self.machines, c, self._rows, self.machines.max_epochs, most_work)
 
     def advance_windows(self: Any, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         for window, *own in zip(windows.tolist(), values, slots, changes, strict=True):
             for task in range(len(self._machines.targets)):
-                through_window(self._machines, task, self._max_epochs, window, *own)
+                through_window(self._machines, task, self._machines.max_epochs, window, *own)
 
     def pass_by(self: Any) -> None:
         for c in range(len(self._machines.missing)):
-            to_next_mistake(self._machines, c, self._max_epochs)
+            to_next_mistake(self._machines, c, self._machines.max_epochs)
 
     monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
     monkeypatch.setattr(perceptrons.DeviceRounds, "_advance", advance_all)

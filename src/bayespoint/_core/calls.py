@@ -75,16 +75,18 @@ class interrupts_later:
             return
         if not self._is_known:  # asked once, since it takes as long as a small call
             interrupts_later._is_known = signal.getsignal(signal.SIGINT) is not None
-        if self._is_known:
-            self._handler = signal.signal(signal.SIGINT, self._hold)
-            interrupts_later._outermost = self
+        handler = signal.signal(signal.SIGINT, self._hold) if self._is_known else None
+        if callable(handler):
+            self._handler, interrupts_later._outermost = handler, self
+        elif handler is not None:
+            signal.signal(signal.SIGINT, handler)  # ignored, or the end of the process: it stays so
 
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)
 
     def deliver(self) -> None:
         """Raise the interrupt, if there was one; not within a part of the block."""
-        if self._waiting and not self._n_inner and callable(self._handler):
+        if self._waiting and not self._n_inner:
             self._handler(*self._waiting.pop())
 
     def __exit__(self, *_: object) -> None:
@@ -93,8 +95,6 @@ class interrupts_later:
         if self._handler is not None:
             interrupts_later._outermost = None
             signal.signal(signal.SIGINT, self._handler)
-            if self._waiting and not callable(self._handler):
-                signal.raise_signal(signal.SIGINT)  # ignored, or the end of the process
         self.deliver()
 
 

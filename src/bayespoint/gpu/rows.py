@@ -6,11 +6,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.gpu.devices import is_out_of_memory
 from bayespoint.gpu.kernels import FusedPoints, block, degree_of
 from bayespoint.gpu.products import inner_products
-from bayespoint.gpu.source import CLUSTER, WIDE, finish, finish_symmetric
+from bayespoint.gpu.source import CLUSTER, WIDE, finish_symmetric
 from bayespoint.kernels import Points
 
 MEGABYTE = 1e6
@@ -45,13 +47,13 @@ class DeviceRows:
     holds_all : bool
         Whether there is room for all rows, and clusters of blocks can train on so many points.
     in_clusters : bool
-        Whether clusters can train as long as there are rows.
+        Whether clusters can train with rows of half precision, as long as there are rows.
     values : tensor of shape (slots, stride) or None
         The rows, once there is memory for them.
     slot_of : tensor of shape (m,) or None
         Slots of the points; -1 where there is no row. None if every point has its own.
-    is_full : bool
-        Whether rows had to be dropped.
+    is_full, n_free : bool and int
+        Whether rows had to be dropped, and how many more there is room for.
     together : int
         Rows that there is room for at once, whatever is held.
     points : Points
@@ -67,24 +69,21 @@ class DeviceRows:
         self.n_points = m = len(points)
         self.stride = m + -m % ALIGNED
         row_bytes = 4 * self.stride
-        if isinstance(cache_size, str):
-            room = self._free(row_bytes * m)
-        else:
+        room = self._free(row_bytes * m)
+        if not isinstance(cache_size, str):
             room = cache_size * MEGABYTE
         if room < row_bytes:
             raise CacheTooSmallError(room / MEGABYTE, row_bytes / MEGABYTE)
         self.spare = min(room / 2, SPARE)
         self.values: Any = None
         self.slot_of: Any = None
-        self.n_held, self.is_full = 0, False
-        can = can_cluster(self.device)
-        self.holds_all = can and 4 * self.slice <= LARGEST_SLICE and row_bytes * m <= room
-        self.is_half = not self.holds_all and bool((points.norm == 1).all())
-        self.in_clusters = self.holds_all or (
-            can and self.is_half and 4 * self.slice <= LARGEST_HALF_SLICE
-        )
-        size = row_bytes // 2 if self.is_half else row_bytes
-        self._n_slots = m if self.holds_all else int(min(m, max(1, (room - self.spare) // size)))
+        self.is_full, self.n_free = False, 0
+        most = 4 * self.slice if can_cluster(self.device) else np.inf  # bytes of shared memory
+        self.holds_all = most <= LARGEST_SLICE and row_bytes * m <= room
+        self._is_half = not self.holds_all and bool((points.norm == 1).all())
+        self.in_clusters = self._is_half and most <= LARGEST_HALF_SLICE
+        size = row_bytes // 2 if self._is_half else row_bytes
+        self._n_slots = int(min(m, max(1, (room - self.spare) // size)))
 
     @property
     def slice(self) -> int:
@@ -104,38 +103,36 @@ class DeviceRows:
         return SHARE * (free + cached)
 
     def prepare(self) -> None:
-        """Compute all rows, if there is room for them and they are not there."""
+        """Compute all rows if there is room for them; else take memory for some."""
         import torch
 
+        m, dtype = self.n_points, torch.float16 if self._is_half else torch.float32
         while self.values is None:
             try:
                 if self.holds_all:
                     self.values = self._all()
                     return
-                dtype = torch.float16 if self.is_half else torch.float32
                 shape = self._n_slots, self.stride
                 self.values = torch.empty(shape, dtype=dtype, device=self.device)
             except RuntimeError as error:
                 if not is_out_of_memory(error) or self._n_slots == 1:
                     raise
-                self.holds_all = self.in_clusters = False
-                self._n_slots //= 2
+                self.holds_all, self._n_slots = False, 3 * self._n_slots // 4
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()
-        if self.slot_of is not None or self.holds_all:
-            return
-        m = self.n_points
-        self.slot_of = torch.full((m,), -1, dtype=torch.int32, device=self.device)
-        self.together = max(1, min(self._n_slots // 4, WIDE_UNIT))
-        if self._n_slots == m and self.in_clusters:
-            self.holds_all = True
-            for begin in range(0, m, WIDE_UNIT):
-                self._load(torch.arange(begin, min(begin + WIDE_UNIT, m), device=self.device))
+            else:
+                self.slot_of = torch.full((m,), -1, dtype=torch.int32, device=self.device)
+                self.n_free = self._n_slots
+                self.together = max(1, min(self.n_free // 4, WIDE_UNIT))
+                if self._n_slots == m and self.in_clusters:
+                    self.holds_all = True
+                    for some in torch.arange(m, device=self.device).split(WIDE_UNIT):
+                        self._load(some)
 
     def slots(self, points: Any) -> Any:
         """Slots of some points, ``together`` at most, whose rows are computed if need be."""
         missing = self._missing(points)
-        if self.n_held + len(missing) > self._n_slots:
+        if len(missing) > self.n_free:
             self.is_full = True
             missing = self._missing(points)
         if len(missing):
@@ -143,10 +140,10 @@ class DeviceRows:
         return self.slot_of[points]
 
     def _missing(self, points: Any) -> Any:
-        """Those that have no row, each once, and in order; if it is full the last rows are dropped."""
+        """Those that have no row, each once and in order; if it is full, last rows are dropped."""
         if self.is_full:
-            self.n_held = self._n_slots - self.together
-            self.slot_of[self.slot_of >= self.n_held] = -1
+            self.n_free = self.together
+            self.slot_of[self.slot_of >= self._n_slots - self.n_free] = -1
         is_missing = self.slot_of.new_zeros(self.n_points, dtype=bool)
         is_missing[points] = self.slot_of[points] < 0
         return is_missing.nonzero()[:, 0]
@@ -155,23 +152,16 @@ class DeviceRows:
         """Compute rows of points that have none."""
         import torch
 
-        n, begin = len(points), self.n_held
-        self.n_held += n
-        self.slot_of[points] = torch.arange(
-            begin, self.n_held, dtype=torch.int32, device=self.device
-        )
-        left: Any = self.points.take(torch.nn.functional.pad(points, (0, -n % UNIT)))
-        room = min(PRODUCTS, self.spare)
-        n_columns = max(WIDE, int(room // (4 * len(left))) // WIDE * WIDE)
+        n, begin = len(points), self._n_slots - self.n_free
+        self.slot_of[points] = torch.arange(begin, begin + n, device=self.device).int()
+        self.n_free -= n
+        left = self.points.take(torch.nn.functional.pad(points, (0, -n % UNIT)))
+        n_columns = int(min(PRODUCTS, self.spare) // (4 * len(left)))
+        n_columns = max(WIDE, n_columns // WIDE * WIDE)
         for first in range(0, self.stride, n_columns):
             part = slice(first, first + n_columns)
-            rows, right = self.values[begin : self.n_held, part], self._columns.take(part)
-            if not isinstance(left, FusedPoints):
-                rows.copy_(block(self.kernel, left, right)[:n])
-                continue
-            values = inner_products(left.halves, right.halves)[:n]
-            sides = left.factor[:n], right.factor, left.side[:n], right.side
-            finish(values, *sides, degree_of(self.kernel), out=rows)
+            out = self.values[begin : begin + n, part]
+            block(self.kernel, left, self._columns.take(part), out)
 
     @cached_property
     def _columns(self) -> Any:

@@ -18,11 +18,11 @@ from bayespoint import _core
 from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.kernels import blocks
 from bayespoint.gpu.rows import DeviceRows, can_cluster
-from bayespoint.gpu.source import WIDE, add_rows, launch
+from bayespoint.gpu.source import WIDE, add_rows
 from bayespoint.tools.arrays import to_host
 
 SQUARE = 4096  # places of a window in which machines may err anywhere
-WIDTH = 32_768  # most places of a window in which few points are wrong
+WIDTH = 32_768  # places of a window in which few points are wrong
 SMALL_WIDTH = 8192  # with the shared memory that any device has
 FEW = 512  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
@@ -38,27 +38,17 @@ class Windows:
         Classifiers in training.
     rows : DeviceRows
         Their points, and room for kernel values.
-    shape : tuple of int
-        Permutations and tasks.
-    max_epochs : int
-        Passes after which machines give up.
-    has_ridge : bool
-        Whether any ridge is not 0.
     """
 
-    def __init__(
-        self, machines: Any, rows: DeviceRows, shape: tuple[int, int], max_epochs: int,
-        has_ridge: bool,
-    ) -> None:  # fmt: skip
+    def __init__(self, machines: Any, rows: DeviceRows) -> None:
         import torch
 
-        self._machines, self._rows, self._shape = machines, rows, shape
-        self._max_epochs, self._has_ridge = max_epochs, has_ridge
+        self._machines, self._rows, self._n_tasks = machines, rows, len(machines.targets)
         self._width = min(rows.stride, WIDTH if can_cluster(rows.device) else SMALL_WIDTH)
-        self._room = int(rows.spare // (4 * shape[0]))  # kernel values of a window
+        self._room = int(rows.spare // (4 * len(machines.orders)))  # kernel values of a window
         self._square = max(32, min(SQUARE, self._width, int(self._room**0.5)) // 32 * 32)
         self._places = torch.arange(self._width, device=rows.device)
-        self._reach = self._square  # places of the next window
+        self._is_dense = True  # mistakes are too many to look where they may be
 
     def advance(self, progress: NDArray, running: NDArray[np.bool_]) -> None:
         """Take the machines that run through the next window of each permutation.
@@ -68,18 +58,16 @@ class Windows:
         import torch
 
         core, rows, a = _core.perceptron, self._rows, self._machines
-        epochs = np.where(running, progress[:, :, core.EPOCHS], self._max_epochs)
+        epochs = np.where(running, progress[:, :, core.EPOCHS], a.max_epochs)
         epoch = epochs.min(axis=1, keepdims=True)  # others are ahead, and wait
         places = np.where(epochs == epoch, progress[:, :, core.POSITION], rows.n_points)
         which = np.flatnonzero(running.any(axis=1))
         numbers = np.stack([which, epoch[which, 0], places[which].min(axis=1)], axis=1)
         windows = to_device(numbers.astype(np.int32), rows.device)
-        index = windows[:, 2:] + self._places[: self._reach]
+        index = windows[:, 2:] + self._places
         order = windows[:, :1].long(), index.clamp(max=rows.n_points - 1)
         points = a.orders[order].long()  # the last one is repeated beyond the end
-        chosen = None  # in the smallest ones machines may err anywhere
-        if self._reach > self._square:
-            chosen = self._likely(windows, index, points)
+        chosen = None if self._is_dense else self._likely(windows, index, points)
         if chosen is None:
             points = points[:, : self._square].contiguous()
             n_rows = max(1, min(self._square, self._room // self._square))
@@ -89,11 +77,10 @@ class Windows:
         learners = points.gather(1, chosen)
         left, right = (rows.points.take(some.flatten()) for some in (learners, points))
         values = blocks(rows.kernel, left, right, len(windows))
-        changes = torch.zeros((*chosen.shape, self._shape[1]), device=rows.device)
+        changes = torch.zeros((*chosen.shape, self._n_tasks), device=rows.device)
         self._advance(windows, values, slots, changes)
         most = self._tell(windows, learners, changes)
-        few = int(0.75 * FEW * points.shape[1]) // max(1, most) // 32 * 32  # places with few mistakes
-        self._reach = max(self._square, min(self._width, few))
+        self._is_dense = most * self._width > FEW * points.shape[1]
         self._pass_by()
 
     def _likely(self, windows: Any, index: Any, points: Any) -> Any:
@@ -105,11 +92,10 @@ class Windows:
         import torch
 
         core, a = _core.perceptron, self._machines
-        tasks = torch.arange(self._shape[1], device=index.device)
-        machine = windows[:, :1] * self._shape[1] + tasks
+        machine = windows[:, :1] * self._n_tasks + torch.arange(self._n_tasks, device=index.device)
         where = machine[:, :, None], points[:, None]
         margins = a.margins[where]
-        if self._has_ridge:
+        if a.has_ridge:
             margins += a.ridge[points][:, None] * a.counts[where]
         margins *= a.squares[machine].clamp(min=1e-30).rsqrt().float()[:, :, None]
         counters = a.progress[machine]
@@ -120,30 +106,22 @@ class Windows:
         low = torch.where(is_ahead, margins, torch.inf).amin(dim=1)
         n_wrong = int((low <= 0).sum(dim=1).max())
         n_rows = n_wrong + n_wrong // 2 + EXTRA
-        if n_wrong > FEW or n_rows * self._reach > self._room:
+        if n_wrong > FEW or n_rows * self._width > self._room:
             return None
-        urgency = torch.where(low <= 0, self._places[: self._reach] / self._width - 1, low)
+        urgency = torch.where(low <= 0, self._places / self._width - 1, low)
         return urgency.argsort(dim=1, stable=True)[:, :n_rows].contiguous()
 
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         """Let machines go through their windows; what they learn is noted in ``changes``."""
-        a, rows, n_tasks = self._machines, self._rows, self._shape[1]
-        launch(
-            "advance_windows", rows.device, len(windows) * n_tasks, WIDE, a.orders, a.targets,
-            a.step, a.ridge, a.counts, a.margins, a.squares, a.first, a.progress, a.missing,
-            values, rows.n_points, rows.stride, n_tasks, self._max_epochs, int(self._has_ridge),
-            windows, slots, changes, slots.shape[1], changes.shape[1],
-            shared=4 * self._width + self._width // 8,
+        self._machines.launch(
+            "advance_windows", len(windows) * self._n_tasks, WIDE, values, windows, slots, changes,
+            slots.shape[1], changes.shape[1], shared=4 * self._width + self._width // 8,
         )  # fmt: skip
 
     def _pass_by(self) -> None:
         """Lead all machines on to their next mistakes."""
-        a, rows = self._machines, self._rows
-        launch(
-            "pass_by", rows.device, len(a.missing), WIDE, a.orders, a.targets, a.step, a.ridge,
-            a.counts, a.margins, a.squares, a.first, a.progress, a.missing, a.margins,
-            rows.n_points, rows.stride, self._shape[1], self._max_epochs, int(self._has_ridge),
-        )  # fmt: skip
+        a = self._machines
+        a.launch("pass_by", len(a.missing), WIDE, a.margins)
 
     def _tell(self, windows: Any, learners: Any, changes: Any) -> int:
         """Tell all points what machines have learned; the most points of a window that they use."""
