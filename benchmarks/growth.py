@@ -79,7 +79,7 @@ def draw() -> Any:
     axes.loglog(ends, 0.04 * (ends / 6e4) ** 2, "k:", label="square of the points")
     low = axes.get_ylim()[0]
     for place, height, text in (
-        (FIT_IN_SINGLE, 2.0, "float32 rows fit "),
+        (FIT_IN_SINGLE, 1.6, "float32 rows fit "),
         (FIT_IN_HALF, 1.2, "float16 rows fit "),
     ):
         axes.axvline(place, color="gray", linewidth=0.8)

@@ -135,7 +135,7 @@ def learn_from_stream(
         if not (isinstance(classes, list) and classes == stream.classes):
             known_classes(before.classes, classes)
         known: Any = before.posterior
-        posterior = learn_rows(stream.engine, known, X, stream.constant, coding.encode(codes))
+        posterior: Any = learn_rows(stream.engine, known, X, stream.constant, coding.encode(codes))
         # What was predicted is kept here: the posterior itself may learn from the next batch.
         log_probability = posterior.left_out_log_probability
 
