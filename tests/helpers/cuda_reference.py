@@ -16,16 +16,16 @@ def stand_in(monkeypatch: Any) -> Any:
     def advance_all(self: Any) -> None:
         most_work = max(1, perceptrons.SLICE // self._rows.stride)
         for c in range(len(self.machines.missing)):
-            advance_one(self.machines, c, self._rows.values, self._max_epochs, most_work)
+            advance_one(self.machines, c, self._rows, self.machines.max_epochs, most_work)
 
     def advance_windows(self: Any, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         for window, *own in zip(windows.tolist(), values, slots, changes, strict=True):
             for task in range(len(self._machines.targets)):
-                through_window(self._machines, task, self._max_epochs, window, *own)
+                through_window(self._machines, task, self._machines.max_epochs, window, *own)
 
     def pass_by(self: Any) -> None:
         for c in range(len(self._machines.missing)):
-            to_next_mistake(self._machines, c, self._max_epochs)
+            to_next_mistake(self._machines, c, self._machines.max_epochs)
 
     monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
     monkeypatch.setattr(perceptrons.DeviceRounds, "_advance", advance_all)
@@ -77,20 +77,29 @@ def end_pass(machines: Any, c: int, max_epochs: int) -> None:
 
 
 def advance_one(machines: Any, c: int, rows: Any, max_epochs: int, most_work: int) -> None:
-    """Run one classifier, with all kernel rows; see ``bayespoint._core.perceptron.advance``."""
+    """Run one classifier, while there are kernel rows: ``bayespoint._core.perceptron.advance``."""
     core, progress = _core.perceptron, machines.progress[c]
     n_tasks, m = len(machines.targets), machines.orders.shape[1]
     order, target = machines.orders[c // n_tasks].tolist(), machines.targets[c % n_tasks]
     margin, work = machines.margins[c], 0
+    if progress[core.STATE] == core.RUNNING:
+        machines.missing[c] = core.PAUSED
     while progress[core.STATE] == core.RUNNING and work < most_work:
         if progress[core.POSITION] == m:
             end_pass(machines, c, max_epochs)
             work += 1
             continue
         i = order[progress[core.POSITION]]
-        found, change = visit(machines, c, margin[i] * target[i], lambda i: rows[i, i])
+        slot = i if rows.slot_of is None else int(rows.slot_of[i])
+        row = None if slot < 0 else rows.values[slot]
+        found, change = visit(
+            machines, c, margin[i] * target[i], lambda i, row=row: None if row is None else row[i]
+        )
+        if found == "missing":
+            machines.missing[c] = i
+            return
         if found == "wrong":
-            margin += target * change * rows[i]
+            margin += target * change * row
             work += 1
 
 

@@ -143,13 +143,13 @@ class Places(Kernel):
 @pytest.mark.parametrize("m", [1, 64, 65, 511, 512, 513, 1000, 1024, 1700])
 def test_every_value_is_written_once_from_products_of_fixed_shapes(m):
     kernel = Places()
-    places = filled(kernel, kernel.prepare(np.zeros((m, 1))), np.arange(150) % m)
+    places = filled(kernel, kernel.prepare(np.zeros((m, 1))), np.arange(UNIT + 6) % m)
     j = np.arange(m)
     first_of_last = TILE * ((m - 1) // TILE)
     expected = np.where(j < first_of_last, j % TILE, j - max(m - TILE, 0))
-    assert np.array_equal(places, np.tile(expected, (150, 1)))
+    assert np.array_equal(places, np.tile(expected, (UNIT + 6, 1)))
     width = TILE if m >= TILE else -(-m // EDGE) * EDGE
-    last = EDGE if m >= TILE else UNIT  # the last six of the 150 rows
+    last = EDGE if m >= TILE else UNIT  # the last six rows
     assert kernel.shapes == {(UNIT, width), (last, width)}
 
 

@@ -58,6 +58,7 @@ class interrupts_later:
     """
 
     _outermost: ClassVar[Any] = None  # of the main thread
+    _is_known: ClassVar[bool] = False  # that interrupts are not in the hands of another language
 
     def __init__(self) -> None:
         self._waiting: list[tuple] = []
@@ -72,11 +73,13 @@ class interrupts_later:
         if self._within is not None:
             self._within._n_inner += 1
             return
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):  # neither ignored nor in the hands of another language
-            self._handler = handler
-            signal.signal(signal.SIGINT, self._hold)
-            interrupts_later._outermost = self
+        if not self._is_known:  # asked once, since it takes as long as a small call
+            interrupts_later._is_known = signal.getsignal(signal.SIGINT) is not None
+        handler = signal.signal(signal.SIGINT, self._hold) if self._is_known else None
+        if callable(handler):
+            self._handler, interrupts_later._outermost = handler, self
+        elif handler is not None:
+            signal.signal(signal.SIGINT, handler)  # ignored, or the end of the process: it stays so
 
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)

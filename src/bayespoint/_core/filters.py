@@ -96,23 +96,54 @@ def learn_all(
     evidence: NDArray,
     judged: tuple,
 ) -> NDArray:
-    """Visit each row once at each rate, for each task: see :func:`learn`.
+    """Visit each row once at each rate, for each task; ``n_rows`` rows came before.
+
+    Weights forget at each visit, unless all is kept. Then with y f ~ N(m, v), s^2 = v + noise and
+    t = m / s, the moments of each weight given the label are
+
+        mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
 
     ``prior_mean`` has a row for each task or for all, of a mean for each weight or for all.
     Several rates are judged before: ``evidence`` and ``judged`` are as in :func:`judge`. Returns
     log p(label | all earlier labels) of each task, mixed over the rates.
     """
+    begin, column, x, constant = rows
     n_tasks, n = y.shape
     chance = judge(rows, y, records, law, evidence, judged) if len(keep) > 1 else np.ones(1)
-    each, mixed = np.empty((n, len(keep))), np.empty((n_tasks, n))
+    last, differ = np.uint64(records.shape[1] - 1), np.uint64(prior_mean.shape[1] > 1)
+    log_p, mixed = np.empty(len(keep)), np.empty((n_tasks, n))
     for t in range(n_tasks):
-        learn(rows, y[t], records[t], n_rows, prior_mean[t % len(prior_mean)], keep, law, each)
-        mixed[t] = each[:, 0]
-        for i in range(n if len(keep) > 1 else 0):
-            largest, total = each[i].max(), 0.0
-            for k in range(len(keep)):
-                total += chance[k] * math.exp(each[i, k] - largest)
-            mixed[t, i] = largest + math.log(total)
+        own, centre, label = records[t], prior_mean[t % len(prior_mean)], y[t]
+        for i in range(n):
+            now = n_rows + i + 1.0
+            for k in range(len(keep)):  # rates are inside: their steps do not wait for each other
+                forgets, m, v = keep[k, -1] < 1, 0.0, 0.0
+                if constant != 0:
+                    if forgets:
+                        forget(own[last, k], now, centre[last * differ], keep[k])
+                    m += constant * own[last, k, MEAN]
+                    v += constant * constant * own[last, k, VARIANCE]
+                for p in range(begin[i], begin[i + 1]):
+                    j = np.uint64(column[p])  # unsigned: not counted from the end, a tenth faster
+                    if forgets:
+                        forget(own[j, k], now, centre[j * differ], keep[k])
+                    m += x[p] * own[j, k, MEAN]
+                    v += x[p] * x[p] * own[j, k, VARIANCE]
+                s2, w, rest, u, log_p[k] = tilt(label[i] * m, v, law)
+                if s2 <= 0:
+                    continue
+                s = math.sqrt(s2)
+                force, share = label[i] * (u - label[i] * m / s * w) / s, w / s2
+                for p in range(begin[i], begin[i + 1]):
+                    tell(own[np.uint64(column[p]), k], x[p], force, s2, rest, share)
+                if constant != 0:
+                    tell(own[last, k], constant, force, s2, rest, share)
+            mixed[t, i] = log_p[0]
+            if len(keep) > 1:
+                largest, total = log_p.max(), 0.0
+                for k in range(len(keep)):
+                    total += chance[k] * math.exp(log_p[k] - largest)
+                mixed[t, i] = largest + math.log(total)
     return mixed
 
 
@@ -168,52 +199,6 @@ def quantile(p: float, start: float) -> float:
         step = (log_p - log_area) / v
         z += step
     return z
-
-
-@compiled
-def learn(
-    rows: tuple,
-    y: NDArray,
-    records: NDArray,
-    n_rows: int,
-    prior_mean: NDArray,
-    keep: NDArray,
-    law: tuple,
-    log_p: NDArray,
-) -> None:
-    """Visit each row once; sets ``log_p``, the logarithm of p(label | all earlier labels).
-
-    ``n_rows`` rows came before. Weights forget at each visit, unless all is kept. Then with
-    y f ~ N(m, v), s^2 = v + noise and t = m / s, the moments of each weight given the label are
-
-        mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
-    """
-    begin, column, x, constant = rows
-    last, differ = np.uint64(len(records) - 1), np.uint64(len(prior_mean) > 1)
-    for i in range(len(y)):
-        now = n_rows + i + 1.0
-        for k in range(len(keep)):  # rates are inside: their steps do not wait for each other
-            forgets, m, v = keep[k, -1] < 1, 0.0, 0.0
-            if constant != 0:
-                if forgets:
-                    forget(records[last, k], now, prior_mean[last * differ], keep[k])
-                m += constant * records[last, k, MEAN]
-                v += constant * constant * records[last, k, VARIANCE]
-            for p in range(begin[i], begin[i + 1]):
-                j = np.uint64(column[p])  # unsigned: not counted from the end, which costs a tenth
-                if forgets:
-                    forget(records[j, k], now, prior_mean[j * differ], keep[k])
-                m += x[p] * records[j, k, MEAN]
-                v += x[p] * x[p] * records[j, k, VARIANCE]
-            s2, w, rest, u, log_p[i, k] = tilt(y[i] * m, v, law)
-            if s2 <= 0:
-                continue
-            s = math.sqrt(s2)
-            force, share = y[i] * (u - y[i] * m / s * w) / s, w / s2
-            for p in range(begin[i], begin[i + 1]):
-                tell(records[np.uint64(column[p]), k], x[p], force, s2, rest, share)
-            if constant != 0:
-                tell(records[last, k], constant, force, s2, rest, share)
 
 
 @compiled

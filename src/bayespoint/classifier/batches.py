@@ -38,6 +38,7 @@ class Stream(NamedTuple):
 
     parameters: tuple[Any, ...]
     engine: Any
+    classes: list
     constant: float
     largest: float  # absolute value of an entry that needs no closer look
 
@@ -105,7 +106,8 @@ def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
     if form is None or form.gamma != 1 or is_changed or classifier.class_weight is not None:
         return None
     constant = float(np.sqrt(form.coef0))
-    return Stream(parameters_of(classifier), engine, constant, safe_entry(posterior))
+    classes = model.classes.tolist()
+    return Stream(parameters_of(classifier), engine, classes, constant, safe_entry(posterior))
 
 
 def learn_from_stream(
@@ -117,47 +119,39 @@ def learn_from_stream(
     sample_weight: ArrayLike | None,
 ) -> Model | None:
     """The model after a batch like the last one; None, and nothing is done, if it is unlike it."""
-    if before is None or sample_weight is not None or not continues_stream(classifier):
-        return None
-    if not isinstance(X, (sparse.csr_array, sparse.csr_matrix)):
+    is_csr = isinstance(X, (sparse.csr_array, sparse.csr_matrix)) and sample_weight is None
+    if before is None or not is_csr or not continues_stream(classifier):
         return None
     # Few rows are learned at once: one block for all calls takes less time than one for each.
     with interrupts_later() if X.shape[0] <= FEW else nullcontext():
-        return _learn_rows_of(classifier, before, X, y, classes)
+        stream, coding, began = before.stream, before.coding, time.perf_counter()
+        is_other = X.shape[1] != before.n_features or "feature_names_in_" in vars(classifier)
+        is_watched = type(current_monitor(classifier.verbose)) is not Monitor
+        if is_other or is_watched or not is_plain(X, stream.largest):
+            return None
+        codes = codes_of(before.classes, y, X.shape[0])
+        if codes is None:
+            return None
+        if not (isinstance(classes, list) and classes == stream.classes):
+            known_classes(before.classes, classes)
+        known: Any = before.posterior
+        posterior: Any = learn_rows(stream.engine, known, X, stream.constant, coding.encode(codes))
+        # What was predicted is kept here: the posterior itself may learn from the next batch.
+        log_probability = posterior.left_out_log_probability
 
+        def predicted() -> NDArray:
+            return coding.probabilities(*coding.left_out(log_probability, codes))
 
-def _learn_rows_of(
-    classifier: Any, before: Model, X: Any, y: Any, classes: ArrayLike | None
-) -> Model | None:
-    stream, began = before.stream, time.perf_counter()
-    if not is_plain(X, stream.largest):
-        return None
-    watched = type(current_monitor(classifier.verbose)) is not Monitor
-    if watched or X.shape[1] != before.n_features:
-        return None
-    codes = codes_of(before.classes, y, X.shape[0])
-    if codes is None or "feature_names_in_" in vars(classifier):
-        return None
-    known_classes(before.classes, classes)
-    posterior: Any = before.posterior
-    targets = before.coding.encode(codes)
-    posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
-    # What was predicted is kept here: the posterior itself may learn from the next batch.
-    coding, log_probability = before.coding, posterior.left_out_log_probability
-
-    def predicted() -> NDArray:
-        return coding.probabilities(*coding.left_out(log_probability, codes))
-
-    facts = {
-        "expected_scores": lambda: expected_scores(predicted(), codes),
-        "label_scores": lambda: label_scores(predicted(), codes),
-        "left_out_error": lambda: model.fact("expected_scores")["error"].value,
-    }
-    run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)
-    model: Model = object.__new__(Model)  # dataclasses.replace takes ten times as long
-    vars(model).update(vars(before), posterior=posterior, run=run, facts=facts)
-    vars(model).pop("weights", None)  # of the last batch
-    return model
+        facts = {
+            "expected_scores": lambda: expected_scores(predicted(), codes),
+            "label_scores": lambda: label_scores(predicted(), codes),
+            "left_out_error": lambda: model.fact("expected_scores")["error"].value,
+        }
+        run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)
+        model: Model = object.__new__(Model)  # dataclasses.replace takes ten times as long
+        vars(model).update(vars(before), posterior=posterior, run=run, facts=facts)
+        vars(model).pop("weights", None)  # of the last batch
+        return model
 
 
 def codes_of(classes: NDArray, y: Any, n: int) -> NDArray[np.intp] | None:

@@ -127,11 +127,17 @@ def radial_points(kernel: RadialKernel, X: Any, *, unit: bool, half: bool) -> Fu
 
 
 def block(kernel: Any, left: Any, right: Any, out: Any = None) -> Any:
-    """Kernel values between prepared points, float32 of shape (len(left), len(right))."""
+    """Kernel values between prepared points, float32 of shape (len(left), len(right)).
+
+    ``out`` takes them instead, in float32 or float16, of as many rows as it has.
+    """
+    n = len(left) if out is None else len(out)
     if isinstance(left, FusedPoints):
-        values = inner_products(left.halves, right.halves, out)
-        return finish(values, left.factor, right.factor, left.side, right.side, degree_of(kernel))
-    values = kernel.block(left, right)
+        values, below = inner_products(left.halves, right.halves)[:n], left.side
+        assert below is not None
+        sides = left.factor[:n], right.factor, below[:n], right.side
+        return finish(values, *sides, degree_of(kernel), out=out)
+    values = kernel.block(left, right)[:n]
     return values if out is None else out.copy_(values)
 
 

@@ -263,12 +263,7 @@ def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> Any:
     n_batch, n, k = features.shape
     t = yes.shape[2]
     scores = features @ at.transpose(1, 2)
-    if t == 1:
-        p, losses = scores.sigmoid(), log_loss(scores, yes)
-    else:
-        log_p = scores.log_softmax(dim=-1)
-        p, losses = log_p.exp(), -(log_p * yes).sum(dim=-1)
-    loss = torch.linalg.vecdot(copies, losses)
+    p, loss = probabilities(scores), torch.linalg.vecdot(copies, log_loss(scores, yes))
     slope = in_pieces(copies[..., None] * (p - yes), features)
     rows = (copies.sqrt()[..., None] * features).float()
     products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)

@@ -1,7 +1,8 @@
 """Many kernel perceptrons trained side by side on a device.
 
 If all kernel rows fit into device memory, they are computed first, and the machines run to their
-end. Otherwise they go through windows of their permutations: see ``bayespoint.gpu.windows``.
+end. Otherwise they go through windows of their permutations: see ``bayespoint.gpu.windows``. If
+there is room for all rows that this took, they then run until they err on a point without one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bayespoint.gpu.windows import Windows
 from bayespoint.tools.arrays import to_host
 
 SLICE = 1_500_000_000  # margins that one launch may change, machine by machine: some 50 ms
+AHEAD = 256  # rows that are computed before they are asked for
 STATE_BYTES = 16  # per point and machine: a margin, a count, half of the first margins, results
 
 
@@ -42,7 +44,9 @@ class DeviceMachines:
     first : tensor of shape (machines, m - m // 2)
         Margins over lengths where points come first.
     progress, missing : tensor of shape (machines, N_COUNTERS) and (machines,)
-        Counters; why each machine has stopped.
+        Counters; why each machine has stopped, or the point whose kernel row it waits for.
+    max_epochs, has_ridge : int and bool
+        Passes after which machines give up, and whether any ridge is not 0.
     """
 
     orders: Any
@@ -55,6 +59,17 @@ class DeviceMachines:
     first: Any
     progress: Any
     missing: Any
+    max_epochs: int
+    has_ridge: bool
+
+    def launch(self, name: str, grid: int, block: int, values: Any, *more: Any, **how: Any) -> None:
+        """Queue a kernel of the source that lets machines work, with some kernel values."""
+        (n_tasks, stride), m = self.targets.shape, len(self.step)
+        launch(
+            name, values.device, grid, block, self.orders, self.targets, self.step, self.ridge,
+            self.counts, self.margins, self.squares, self.first, self.progress, self.missing,
+            values, m, stride, n_tasks, self.max_epochs, int(self.has_ridge), *more, **how,
+        )  # fmt: skip
 
 
 class DeviceRounds:
@@ -81,16 +96,17 @@ class DeviceRounds:
         n_machines = len(orders) * n_tasks
         padded = torch.ones((n_tasks, stride), dtype=torch.int8, device=device)
         padded[:, :m] = targets
-        self._rows, self._max_epochs = rows, setting.max_epochs
-        self._has_ridge = bool(setting.ridge.any())
+        self._rows, has_ridge = rows, bool(setting.ridge.any())
         self.shape = (len(orders), n_tasks)
 
         def on_device(numbers: NDArray) -> Any:
-            if not self._has_ridge:  # then all are equal
+            if not has_ridge:  # then all are equal
                 return torch.full((m,), float(numbers[0]), device=device)
             return to_device(numbers.astype(np.float32), device)
 
         self.machines = DeviceMachines(
+            max_epochs=setting.max_epochs,
+            has_ridge=has_ridge,
             targets=padded,
             step=on_device(setting.step),
             ridge=on_device(setting.ridge),
@@ -99,7 +115,7 @@ class DeviceRounds:
             squares=torch.zeros(n_machines, dtype=torch.float64, device=device),
             first=torch.zeros((n_machines, m - m // 2), device=device),
             progress=torch.zeros((n_machines, core.N_COUNTERS), dtype=torch.int32, device=device),
-            missing=torch.zeros(n_machines, dtype=torch.int32, device=device),
+            missing=torch.full((n_machines,), core.PAUSED, dtype=torch.int32, device=device),
             # Last, since it waits for the kernel rows that the device computes meanwhile.
             orders=to_device(orders.astype(np.int32, copy=False), device),
         )
@@ -113,15 +129,20 @@ class DeviceRounds:
         core, rows, windows = _core.perceptron, self._rows, None
         rows.prepare()
         if not rows.holds_all:
-            windows = Windows(self.machines, rows, self.shape, self._max_epochs, self._has_ridge)
+            windows = Windows(self.machines, rows)
         self.progress = np.zeros((*self.shape, core.N_COUNTERS), dtype=np.int32)
         running = np.ones(self.shape, dtype=bool)
         while running.any():
-            if windows is None:
+            progress = self.progress.reshape(*self.shape, -1)
+            # Windows are for the first pass, which needs most rows, and where not all can be kept.
+            is_first = not progress[running][:, core.EPOCHS].all()
+            if windows is None or (rows.in_clusters and not rows.is_full and not is_first):
                 self._advance()
             else:
-                windows.advance(self.progress.reshape(*self.shape, -1), running)
+                windows.advance(progress, running)
             self.progress, missing = self._report()
+            if (missing >= 0).any():
+                self._load(missing)
             done = core.samples_done(self.progress, rows.n_points, self.shape[1])
             clock.tell(n_before + done)
             running = (missing != core.ENDED).reshape(self.shape)
@@ -129,14 +150,26 @@ class DeviceRounds:
                 running[int(n_before == 0) :] = False
 
     def _advance(self) -> None:
-        """Let all machines work, for tens of milliseconds."""
+        """Let all machines work, for tens of milliseconds, or until they err without a row."""
         a, rows = self.machines, self._rows
-        launch(
-            "advance_clusters", rows.device, len(a.missing) * CLUSTER, THREADS, a.orders,
-            a.targets, a.step, a.ridge, a.counts, a.margins, a.squares, a.first, a.progress,
-            a.missing, rows.values, rows.n_points, rows.stride, self.shape[1], self._max_epochs,
-            int(self._has_ridge), max(1, SLICE // rows.stride), rows.slice, shared=4 * rows.slice,
-        )  # fmt: skip
+        name = "advance_clusters" if rows.slot_of is None else "advance_half_clusters"
+        limits = max(1, SLICE // rows.stride), rows.slice
+        slots = () if rows.slot_of is None else (rows.slot_of,)
+        size, shared = len(a.missing) * CLUSTER, 4 * rows.slice
+        a.launch(name, size, THREADS, rows.values, *limits, *slots, shared=shared)
+
+    def _load(self, missing: NDArray) -> None:
+        """Compute the rows that machines wait for, and those of points that are nearly wrong."""
+        import torch
+
+        a, rows = self.machines, self._rows
+        waiting = to_device(np.flatnonzero(missing >= 0), rows.device)
+        length = a.squares[waiting].clamp(min=1e-30).sqrt().float()
+        low = (a.margins[waiting, : rows.n_points] / length[:, None]).amin(dim=0)
+        low[rows.slot_of >= 0] = torch.inf
+        low[a.missing[waiting].long()] = -torch.inf
+        n_rows = min(len(waiting) + AHEAD, max(len(waiting), rows.n_free), rows.together)
+        rows.slots(low.topk(n_rows, largest=False).indices)
 
     def _report(self) -> tuple[NDArray, NDArray]:
         """Progress of all machines, and why they have stopped: the only wait for the device."""

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.gpu.devices import is_out_of_memory
 from bayespoint.gpu.kernels import FusedPoints, block, degree_of
 from bayespoint.gpu.products import inner_products
-from bayespoint.gpu.source import CLUSTER, finish_symmetric
+from bayespoint.gpu.source import CLUSTER, WIDE, finish_symmetric
 from bayespoint.kernels import Points
 
 MEGABYTE = 1e6
 SHARE = 0.75  # of the free device memory, for kernel values
 WIDE_UNIT = 8192  # rows of a product
+UNIT = 64  # they are a multiple of this
 ALIGNED = 32  # columns are a multiple of this
 LARGEST_SLICE = 81_920  # bytes of margins in a block's shared memory, as in source.cu
+LARGEST_HALF_SLICE = 229_376  # the same of machines with rows of half precision
+PRODUCTS = 1 << 32  # bytes of inner products at a time
+SPARE = 8e9  # bytes for those, and for kernel values that are not rows
 
 
 class DeviceRows:
-    """All kernel rows, if they can be held and used; else the points, and room for some values.
+    """Kernel rows: all of them if they fit, else those that were needed first.
+
+    Where all rows in float32 do not fit, and all points have the same length in feature space, rows
+    are of half precision.
 
     Parameters
     ----------
@@ -36,30 +46,44 @@ class DeviceRows:
     ----------
     holds_all : bool
         Whether there is room for all rows, and clusters of blocks can train on so many points.
-    values : tensor of shape (m, stride) or None
-        The rows, if they are there.
+    in_clusters : bool
+        Whether clusters can train with rows of half precision, as long as there are rows.
+    values : tensor of shape (slots, stride) or None
+        The rows, once there is memory for them.
+    slot_of : tensor of shape (m,) or None
+        Slots of the points; -1 where there is no row. None if every point has its own.
+    is_full, n_free : bool and int
+        Whether rows had to be dropped, and how many more there is room for.
+    together : int
+        Rows that there is room for at once, whatever is held.
     points : Points
         What kernel values are computed from, without the inputs if these are not needed.
-    room : float
-        Bytes for kernel values.
+    spare : float
+        Bytes for kernel values beside the rows.
     """
 
     def __init__(self, kernel: Any, points: Points, cache_size: float | str) -> None:
         if isinstance(points, FusedPoints):
             points = replace(points, rows=points.rows[:, :0])
         self.kernel, self.points, self.device = kernel, points, points.norm.device
-        self.n_points = len(points)
-        self.stride = self.n_points + -self.n_points % ALIGNED
+        self.n_points = m = len(points)
+        self.stride = m + -m % ALIGNED
         row_bytes = 4 * self.stride
-        if isinstance(cache_size, str):
-            self.room = self._free(row_bytes * self.n_points)
-        else:
-            self.room = cache_size * MEGABYTE
-        if self.room < row_bytes:
-            raise CacheTooSmallError(self.room / MEGABYTE, row_bytes / MEGABYTE)
-        is_small = 4 * self.slice <= LARGEST_SLICE and can_cluster(self.device)
-        self.holds_all = is_small and row_bytes * self.n_points <= self.room
+        room = self._free(row_bytes * m)
+        if not isinstance(cache_size, str):
+            room = cache_size * MEGABYTE
+        if room < row_bytes:
+            raise CacheTooSmallError(room / MEGABYTE, row_bytes / MEGABYTE)
+        self.spare = min(room / 2, SPARE)
         self.values: Any = None
+        self.slot_of: Any = None
+        self.is_full, self.n_free = False, 0
+        most = 4 * self.slice if can_cluster(self.device) else np.inf  # bytes of shared memory
+        self.holds_all = most <= LARGEST_SLICE and row_bytes * m <= room
+        self._is_half = not self.holds_all and bool((points.norm == 1).all())
+        self.in_clusters = self._is_half and most <= LARGEST_HALF_SLICE
+        size = row_bytes // 2 if self._is_half else row_bytes
+        self._n_slots = int(min(m, max(1, (room - self.spare) // size)))
 
     @property
     def slice(self) -> int:
@@ -79,19 +103,75 @@ class DeviceRows:
         return SHARE * (free + cached)
 
     def prepare(self) -> None:
-        """Compute all rows, if there is room for them and they are not there."""
-        if not self.holds_all or self.values is not None:
-            return
-        try:
-            self.values = self._all()
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            self.holds_all = False
-            if self.device.type == "cuda":
-                import torch
+        """Compute all rows if there is room for them; else take memory for some."""
+        import torch
 
-                torch.cuda.empty_cache()
+        m, dtype = self.n_points, torch.float16 if self._is_half else torch.float32
+        while self.values is None:
+            try:
+                if self.holds_all:
+                    self.values = self._all()
+                    return
+                shape = self._n_slots, self.stride
+                self.values = torch.empty(shape, dtype=dtype, device=self.device)
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or self._n_slots == 1:
+                    raise
+                self.holds_all, self._n_slots = False, 3 * self._n_slots // 4
+                if self.device.type == "cuda":
+                    torch.cuda.empty_cache()
+            else:
+                self.slot_of = torch.full((m,), -1, dtype=torch.int32, device=self.device)
+                self.n_free = self._n_slots
+                self.together = max(1, min(self.n_free // 4, WIDE_UNIT))
+                if self._n_slots == m and self.in_clusters:
+                    self.holds_all = True
+                    for some in torch.arange(m, device=self.device).split(WIDE_UNIT):
+                        self._load(some)
+
+    def slots(self, points: Any) -> Any:
+        """Slots of some points, ``together`` at most, whose rows are computed if need be."""
+        missing = self._missing(points)
+        if len(missing) > self.n_free:
+            self.is_full = True
+            missing = self._missing(points)
+        if len(missing):
+            self._load(missing)
+        return self.slot_of[points]
+
+    def _missing(self, points: Any) -> Any:
+        """Those that have no row, each once and in order; if it is full, last rows are dropped."""
+        if self.is_full:
+            self.n_free = self.together
+            self.slot_of[self.slot_of >= self._n_slots - self.n_free] = -1
+        is_missing = self.slot_of.new_zeros(self.n_points, dtype=bool)
+        is_missing[points] = self.slot_of[points] < 0
+        return is_missing.nonzero()[:, 0]
+
+    def _load(self, points: Any) -> None:
+        """Compute rows of points that have none."""
+        import torch
+
+        n, begin = len(points), self._n_slots - self.n_free
+        self.slot_of[points] = torch.arange(begin, begin + n, device=self.device).int()
+        self.n_free -= n
+        left = self.points.take(torch.nn.functional.pad(points, (0, -n % UNIT)))
+        n_columns = int(min(PRODUCTS, self.spare) // (4 * len(left)))
+        n_columns = max(WIDE, n_columns // WIDE * WIDE)
+        for first in range(0, self.stride, n_columns):
+            part = slice(first, first + n_columns)
+            out = self.values[begin : begin + n, part]
+            block(self.kernel, left, self._columns.take(part), out)
+
+    @cached_property
+    def _columns(self) -> Any:
+        """The points of all columns: those beyond the last point repeat it."""
+        import torch
+
+        if self.stride == self.n_points:
+            return self.points
+        columns = torch.arange(self.stride, device=self.device)
+        return self.points.take(columns.clamp(max=self.n_points - 1))
 
     def _all(self) -> Any:
         """All rows, each value and its mirror image at once."""

@@ -7,10 +7,11 @@
 // after the other gives. Two kernels do so. In `advance_clusters` a cluster of blocks trains a
 // machine, whose margins are in distributed shared memory; all kernel rows are there. In
 // `advance_windows` a block takes a machine through the next places of its permutation, and kernel
-// values among their points are all it has; `add_changes` then tells all other points, and
-// `pass_by` leads machines on to their next mistakes.
+// values among their points are all it has; `add_rows` then tells all other points, and `pass_by`
+// leads machines on to their next mistakes. Kernel rows are float32 or float16 numbers.
 
 typedef unsigned int u32;
+typedef unsigned short u16;  // the bits of a float16 number
 typedef signed char i8;
 
 #ifndef CLUSTER
@@ -24,7 +25,7 @@ enum { RUNNING, SEPARATED, GAVE_UP };
 enum { ENDED = -1, PAUSED = -2 };  // why a machine has stopped
 #define NOWHERE 0x7fffffff
 
-#define ARGUMENTS                                                                                 \
+#define ARGUMENTS(ROW)                                                                               \
     const int* __restrict__ orders,   /* (orders, m) permutations */                              \
     const i8* __restrict__ targets,   /* (tasks, stride) labels -1, +1 */                         \
     const float* __restrict__ step,   /* (m) how far a mistake moves a coefficient */             \
@@ -35,8 +36,32 @@ enum { ENDED = -1, PAUSED = -2 };  // why a machine has stopped
     float* first,                     /* (machines, m - m / 2) margins / |w| at first visits */   \
     int* progress,                    /* (machines, N_COUNTERS) */                                \
     int* missing,                     /* (machines) why each has stopped */                       \
-    const float* __restrict__ values, /* kernel rows */                                           \
+    const ROW* __restrict__ values,   /* kernel rows */                                           \
     int m, int stride, int n_tasks, int max_epochs, int has_ridge
+
+// Four numbers of a row as they are kept, and as float32; one number.
+__device__ float4 fetch(const float* row, int q) { return __ldg((const float4*)row + q); }
+__device__ uint2 fetch(const u16* row, int q) { return __ldg((const uint2*)row + q); }
+__device__ float widen(u16 bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+__device__ float widen(float value) { return value; }
+__device__ float4 widen(float4 four) { return four; }
+__device__ float4 widen(uint2 four) {
+    return make_float4(widen((u16)four.x), widen((u16)(four.x >> 16)), widen((u16)four.y),
+                       widen((u16)(four.y >> 16)));
+}
+__device__ u32 narrow(float low, float high) {
+    u32 both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+__device__ void keep(float* row, int q, float4 v) { ((float4*)row)[q] = v; }
+__device__ void keep(u16* row, int q, float4 v) {
+    ((uint2*)row)[q] = make_uint2(narrow(v.x, v.y), narrow(v.z, v.w));
+}
 
 // What all threads of a machine know alike.
 struct Machine {
@@ -92,7 +117,7 @@ __device__ int first_wrong(bool wrong, int place, int* found, int turn) {
 }
 
 // Machines pass by points that are right: each then rests at a mistake, or has ended.
-extern "C" __global__ void __launch_bounds__(WIDE) pass_by(ARGUMENTS) {
+extern "C" __global__ void __launch_bounds__(WIDE) pass_by(ARGUMENTS(float)) {
     __shared__ int found[3];
     const int c = blockIdx.x, tid = threadIdx.x, half = m / 2;
     int* counters = progress + N_COUNTERS * c;
@@ -126,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(WIDE) pass_by(ARGUMENTS) {
 // Machines of the permutation that are in this pass go through it, as far as there are kernel rows
 // of the points that they err on. What they learn is noted, (windows, n_rows, n_tasks).
 extern "C" __global__ void __launch_bounds__(WIDE)
-advance_windows(ARGUMENTS,                        // values: (windows, n_rows, width)
+advance_windows(ARGUMENTS(float),                 // values: (windows, n_rows, width)
                 const int* __restrict__ windows,  // (windows, 3)
                 const int* __restrict__ slots,    // (windows, width) row of a place, or -1
                 float* changes, int width, int n_rows) {
@@ -223,17 +248,17 @@ struct Message {
     int unused;
 };
 
-// Margins that a thread of a cluster corrects: up to 5 batches of 8 times 4. The rows of a batch are
-// loaded at once; labels are kept as bits.
-#define BATCHES 5
+// Margins that a thread of a cluster corrects: up to 5 batches of 8 times 4, or 14 of them. The rows
+// of a batch are loaded at once; labels are kept as bits.
 #define BATCH 8
 
 __device__ float flipped(u32 bits, u32 minus, int n) {
     return __uint_as_float(bits ^ (minus << (31 - n) & 0x80000000u));
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
-advance_clusters(ARGUMENTS, int most_work, int slice) {  // values: (m, stride)
+// values: (m, stride), or (slots, stride) with the slot of each point, which is -1 if it has no row.
+template <typename Row, int BATCHES>
+__device__ void advance_machines(ARGUMENTS(Row), int most_work, int slice, const int* slots) {
     extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
     __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
     const int c = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER, tid = threadIdx.x;
@@ -305,14 +330,19 @@ advance_clusters(ARGUMENTS, int most_work, int slice) {  // values: (m, stride)
             continue;
         }
         const Message mistake = mail[turn][__ffs(ones) - 1];
-        const int i = mistake.point;
-        const float* row = values + (size_t)i * stride;
+        const int i = mistake.point, slot = slots ? slots[i] : i;
+        if (slot < 0) {
+            a.position = mistake.place;
+            result = i;
+            break;
+        }
+        const Row* row = values + (size_t)slot * stride;
         const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
         const float change = target[i] * size;
         // What the next scan needs is fetched while the row is added.
         place = mistake.place + 1 + ahead;
         point = place < m ? order[place] : 0;
-        const float4* part = (const float4*)(row + begin);
+        const Row* part = row + begin;
         const u32 bits = __float_as_uint(change);
 #pragma unroll
         for (int b = 0; b < BATCHES; b++)
@@ -320,26 +350,27 @@ advance_clusters(ARGUMENTS, int most_work, int slice) {  // values: (m, stride)
                 u32 signs = minus[b];
                 int last = n_own - 1;  // nothing here is to be computed before the loop, and kept
                 asm volatile("" : "+r"(signs), "+r"(last));
-                float4 r[BATCH];
+                decltype(fetch(part, 0)) kept_as[BATCH];
 #pragma unroll
                 for (int u = 0; u < BATCH; u++) {
                     const int j = tid + (b * BATCH + u) * THREADS;
-                    r[u] = __ldg(part + min(j, last));
+                    kept_as[u] = fetch(part, min(j, last));
                 }
 #pragma unroll
                 for (int u = 0; u < BATCH; u++) {
                     const int j = tid + (b * BATCH + u) * THREADS;
                     if (j <= last) {
+                        const float4 r = widen(kept_as[u]);
                         float4 s = own[j];
-                        s.x += flipped(bits, signs, 4 * u) * r[u].x;
-                        s.y += flipped(bits, signs, 4 * u + 1) * r[u].y;
-                        s.z += flipped(bits, signs, 4 * u + 2) * r[u].z;
-                        s.w += flipped(bits, signs, 4 * u + 3) * r[u].w;
+                        s.x += flipped(bits, signs, 4 * u) * r.x;
+                        s.y += flipped(bits, signs, 4 * u + 1) * r.y;
+                        s.z += flipped(bits, signs, 4 * u + 2) * r.z;
+                        s.w += flipped(bits, signs, 4 * u + 3) * r.w;
                         own[j] = s;
                     }
                 }
             }
-        correct(a, mistake.place, size, mistake.margin, __ldg(row + i), slack);
+        correct(a, mistake.place, size, mistake.margin, widen(__ldg(row + i)), slack);
         if (rank == 0 && tid == 0) __stcg(count + i, __ldcg(count + i) + size);
         synchronize_cluster();
         if (a.work >= most_work) break;
@@ -352,6 +383,19 @@ advance_clusters(ARGUMENTS, int most_work, int slice) {  // values: (m, stride)
         missing[c] = result;
     }
     synchronize_cluster();  // no block ends while others may read its memory
+}
+
+#define VALUES                                                                                    \
+    orders, targets, step, ridge, counts, margins, squares, first, progress, missing, values, m,  \
+        stride, n_tasks, max_epochs, has_ridge, most_work, slice
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
+advance_clusters(ARGUMENTS(float), int most_work, int slice) {
+    advance_machines<float, 5>(VALUES, nullptr);
+}
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 2)
+advance_half_clusters(ARGUMENTS(u16), int most_work, int slice, const int* slots) {
+    advance_machines<u16, 14>(VALUES, slots);
 }
 #endif
 
@@ -383,12 +427,12 @@ __device__ void to_powers(float (&values)[N], int degree) {
     }
 }
 
-extern "C" __global__ void finish(float* values, const float* __restrict__ a,
-                                  const float* __restrict__ b, const float* __restrict__ c,
-                                  const float* __restrict__ d, int n_rows, int n_each,
-                                  long long stride, int n_columns, int degree) {
+template <typename Row>
+__device__ void finish_rows(const float* values, Row* out, const float* a, const float* b,
+                            const float* c, const float* d, int n_rows, int n_each,
+                            long long stride, long long out_stride, int n_columns, int degree) {
     for (int row = blockIdx.y; row < n_rows; row += gridDim.y) {
-        float4* line = (float4*)(values + row * stride);
+        const float4* line = (const float4*)(values + row * stride);
         const size_t group = (size_t)(row / n_each) * n_columns;  // columns of their own
         for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
              j += gridDim.x * blockDim.x) {
@@ -399,10 +443,21 @@ extern "C" __global__ void finish(float* values, const float* __restrict__ a,
                           base_of(g.z, a[row], right.z, c[row], side.z, degree),
                           base_of(g.w, a[row], right.w, c[row], side.w, degree)};
             to_powers(v, degree);
-            line[j] = make_float4(v[0], v[1], v[2], v[3]);
+            keep(out + row * out_stride, j, make_float4(v[0], v[1], v[2], v[3]));
         }
     }
 }
+
+#define FINISH(NAME, ROW)                                                                         \
+    extern "C" __global__ void NAME(                                                              \
+        const float* values, ROW* out, const float* __restrict__ a, const float* __restrict__ b,  \
+        const float* __restrict__ c, const float* __restrict__ d, int n_rows, int n_each,         \
+        long long stride, long long out_stride, int n_columns, int degree) {                      \
+        finish_rows(values, out, a, b, c, d, n_rows, n_each, stride, out_stride, n_columns,       \
+                    degree);                                                                      \
+    }
+FINISH(finish, float)  // values may be where they were
+FINISH(finish_half, u16)
 
 // The same for the upper triangle of a symmetric matrix, in tiles of 32 x 32 that are also written
 // transposed. Blocks: tiles of columns x tiles of the rows [first_row, first_row + 32 gridDim.y).
@@ -438,67 +493,56 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
             mirrored[8 * u * stride] = tile[x][threadIdx.y + 8 * u];
 }
 
-// What machines have learned in windows, for n points from `first` on: margins become
-// t_i (o_i + sum_j value_ji change_jt), with inner products as in `finish`, (rows, line) for rows j
-// of changes. Blocks are parts of 1024 points x windows x parts of the tasks.
+// What machines have learned in windows: margins become t_i (o_i + sum_j value_ji change_jt), for
+// the rows j of changes, which are in slots. Blocks are parts of 1024 points x windows x parts of
+// the tasks.
 #define SUMS 12
+#define AT_ONCE 8
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-add_changes(const float* __restrict__ values, const float* __restrict__ a,
-            const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
-            const float* __restrict__ changes, const int* __restrict__ starts,
-            const int* __restrict__ windows, const i8* __restrict__ targets, float* margins,
-            int n, int line, int first, int stride, int n_tasks, int degree) {
-    __shared__ __align__(16) float weights[64][SUMS], left[64], below[64];
+template <typename Row>
+__device__ void add(const Row* values, const int* slots, const float* changes, const int* starts,
+                    const int* windows, const i8* targets, float* margins, int stride,
+                    int n_tasks) {
+    __shared__ __align__(16) float weights[64][SUMS];
+    __shared__ const Row* rows[64];
     const int at = 4 * (blockIdx.x * 256 + threadIdx.x), begin = blockIdx.z * SUMS;
-    const int end = starts[blockIdx.y + 1], q = min(at, n - 4) / 4;
-    const float4 right = ((const float4*)b)[q], side = ((const float4*)d)[q];
+    const int end = starts[blockIdx.y + 1], q = min(at, stride - 4) / 4;
     float sums[SUMS][4] = {};
     for (int some = starts[blockIdx.y]; some < end; some += 64) {
         __syncthreads();
         for (int e = threadIdx.x; e < 64 * SUMS; e += 256) {
             const int j = some + e / SUMS, t = begin + e % SUMS;
-            weights[e / SUMS][e % SUMS] = j < end && t < n_tasks ? changes[j * n_tasks + t] : 0.0f;
+            weights[e / SUMS][e % SUMS] =
+                j < end && t < n_tasks ? changes[(size_t)j * n_tasks + t] : 0.0f;
         }
-        if (threadIdx.x < 64) {
-            left[threadIdx.x] = a[min(some + threadIdx.x, end - 1)];
-            below[threadIdx.x] = c[min(some + threadIdx.x, end - 1)];
-        }
+        if (threadIdx.x < 64)
+            rows[threadIdx.x] = values + (size_t)slots[min(some + (int)threadIdx.x, end - 1)] * stride;
         __syncthreads();
-        for (int j = 0; j < min(64, end - some); j += 4) {
-            float v[16];
+        for (int j = 0; j < min(64, end - some); j += AT_ONCE) {
+            decltype(fetch(values, 0)) kept_as[AT_ONCE];
 #pragma unroll
-            for (int r = 0; r < 4; r++) {  // all are loaded before the first is used
-                const size_t row = min(some + j + r, end - 1);
-                *(float4*)(v + 4 * r) = __ldcs((const float4*)(values + row * line) + q);
-            }
+            for (int r = 0; r < AT_ONCE; r++) kept_as[r] = fetch(rows[j + r], q);
 #pragma unroll
-            for (int r = 0; r < 4; r++) {
-                const float own = left[j + r], under = below[j + r];
-                v[4 * r] = base_of(v[4 * r], own, right.x, under, side.x, degree);
-                v[4 * r + 1] = base_of(v[4 * r + 1], own, right.y, under, side.y, degree);
-                v[4 * r + 2] = base_of(v[4 * r + 2], own, right.z, under, side.z, degree);
-                v[4 * r + 3] = base_of(v[4 * r + 3], own, right.w, under, side.w, degree);
-            }
-            to_powers(v, degree);
-#pragma unroll
-            for (int r = 0; r < 4; r++)
+            for (int r = 0; r < AT_ONCE; r++) {
+                const float4 v = widen(kept_as[r]);
 #pragma unroll
                 for (int t = 0; t < SUMS; t++) {
                     const float weight = weights[j + r][t];
-#pragma unroll
-                    for (int u = 0; u < 4; u++) sums[t][u] += weight * v[4 * r + u];
+                    sums[t][0] += weight * v.x;
+                    sums[t][1] += weight * v.y;
+                    sums[t][2] += weight * v.z;
+                    sums[t][3] += weight * v.w;
                 }
+            }
         }
     }
-    if (at >= n) return;
+    if (at >= stride) return;
 #pragma unroll
     for (int t = 0; t < SUMS; t++) {
         if (begin + t >= n_tasks) break;
-        const size_t task = begin + t, place = first + at;
-        const char4 y = *(const char4*)(targets + task * stride + place);
-        float4* own = (float4*)(margins + (windows[3 * blockIdx.y] * n_tasks + task) * stride +
-                                place);
+        const size_t task = begin + t;
+        const char4 y = *(const char4*)(targets + task * stride + at);
+        float4* own = (float4*)(margins + (windows[3 * blockIdx.y] * n_tasks + task) * stride + at);
         float4 o = *own;
         o.x += y.x * sums[t][0];
         o.y += y.y * sums[t][1];
@@ -507,6 +551,17 @@ add_changes(const float* __restrict__ values, const float* __restrict__ a,
         *own = o;
     }
 }
+
+#define ADD(NAME, ROW)                                                                            \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                          \
+    NAME(const ROW* __restrict__ values, const int* __restrict__ slots,                           \
+         const float* __restrict__ changes, const int* __restrict__ starts,                       \
+         const int* __restrict__ windows, const i8* __restrict__ targets, float* margins,         \
+         int stride, int n_tasks) {                                                               \
+        add(values, slots, changes, starts, windows, targets, margins, stride, n_tasks);          \
+    }
+ADD(add_rows, float)
+ADD(add_half_rows, u16)
 
 // Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column
 // `first` on, w being transposed. Blocks are parts of 32 rows x parts of n_each columns j, each

@@ -105,20 +105,26 @@ def program(index: int) -> Any:
     return Program(text, "c++", options).compile("cubin")
 
 
-def finish(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1) -> Any:
+def finish(
+    values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1, out: Any = None
+) -> Any:
     """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
 
     Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)). Groups of rows have columns
-    of their own (on a GPU).
+    of their own (on a GPU). ``out`` takes the values instead, in float32 or float16.
     """
     n, columns = values.shape
     if values.device.type == "cuda" and columns % 4 == 0 and values.stride(0) % 4 == 0:
+        goal = values if out is None else out
         grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
         launch(
-            "finish", values.device, grid, 256, values, a, b, c, d, n, n // n_groups,
-            np.int64(values.stride(0)), columns, degree,
+            "finish" if goal.element_size() == 4 else "finish_half", values.device, grid, 256,
+            values, goal, a, b, c, d, n, n // n_groups, np.int64(values.stride(0)),
+            np.int64(goal.stride(0)), columns, degree,
         )  # fmt: skip
-        return values
+        return goal
+    if out is not None:
+        return out.copy_(finish(values, a, b, c, d, degree))
     values.mul_(a[:, None] * b)
     if degree == 0:
         return values.sub_(c[:, None] + d).clamp_(max=0).exp_()
@@ -146,17 +152,21 @@ def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degre
     values[first:n, rows] = values[rows, first:n].T.clone()
 
 
-def add_changes(
-    values: Any, left: Any, right: Any, degree: int, changes: Any, starts: Any, windows: Any,
-    targets: Any, margins: Any, first: int,
-) -> None:  # fmt: skip
-    """Tell points from ``first`` on what machines have learned in windows; see the source."""
-    n, n_tasks = values.shape[1], changes.shape[1]
-    launch(
-        "add_changes", values.device, (-(-n // 1024), len(windows), -(-n_tasks // SUMS)), 256,
-        values, left.factor, right.factor, left.side, right.side, changes, starts, windows,
-        targets, margins, n, values.stride(0), first, margins.shape[1], n_tasks, degree,
-    )  # fmt: skip
+def add_rows(
+    values: Any, slots: Any, changes: Any, starts: Any, windows: Any, targets: Any, margins: Any
+) -> None:
+    """Tell all points what machines have learned in windows; see the source."""
+    n_tasks, stride = changes.shape[1], values.shape[1]
+    if values.device.type == "cuda":
+        name = "add_half_rows" if values.element_size() == 2 else "add_rows"
+        launch(
+            name, values.device, (-(-stride // 1024), len(windows), -(-n_tasks // SUMS)), 256,
+            values, slots, changes, starts, windows, targets, margins, stride, n_tasks,
+        )  # fmt: skip
+        return
+    for (order, *_), begin, end in zip(windows.tolist(), starts[:-1], starts[1:], strict=True):
+        more = changes[begin:end].T @ values[slots[begin:end].long()].float()
+        margins[order * n_tasks : (order + 1) * n_tasks] += targets * more
 
 
 def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: Any) -> Any:

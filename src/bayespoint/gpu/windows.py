@@ -2,8 +2,9 @@
 
 A window is the next places of a permutation. Kernel values among its points are all that its
 machines need to go through it: rows of those points on which they err, or nearly do, times the
-points of the window. What they have learned there is then told to all points at once, by one
-product, of which nothing is kept. So no kernel row is computed in vain, and none is stored.
+points of the window. What they have learned there is then told to all points at once, by the
+kernel rows of the points on which they erred. So no row is computed in vain; those that come first
+are kept.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.gpu.arrays import to_device
-from bayespoint.gpu.kernels import FusedPoints, block, blocks, degree_of
-from bayespoint.gpu.products import inner_products
+from bayespoint.gpu.kernels import blocks
 from bayespoint.gpu.rows import DeviceRows, can_cluster
-from bayespoint.gpu.source import WIDE, add_changes, launch
+from bayespoint.gpu.source import WIDE, add_rows
 from bayespoint.tools.arrays import to_host
 
 SQUARE = 4096  # places of a window in which machines may err anywhere
@@ -27,8 +27,6 @@ SMALL_WIDTH = 8192  # with the shared memory that any device has
 FEW = 512  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
 WINDOW_BYTES = 4 * WIDTH * (2 * FEW + EXTRA)
-UNIT = 64  # rows of a product are a multiple of this
-PRODUCTS = 1 << 32  # bytes of inner products at a time
 
 
 class Windows:
@@ -40,28 +38,14 @@ class Windows:
         Classifiers in training.
     rows : DeviceRows
         Their points, and room for kernel values.
-    shape : tuple of int
-        Permutations and tasks.
-    max_epochs : int
-        Passes after which machines give up.
-    has_ridge : bool
-        Whether any ridge is not 0.
     """
 
-    def __init__(
-        self, machines: Any, rows: DeviceRows, shape: tuple[int, int], max_epochs: int,
-        has_ridge: bool,
-    ) -> None:  # fmt: skip
+    def __init__(self, machines: Any, rows: DeviceRows) -> None:
         import torch
 
-        self._machines, self._rows, self._shape = machines, rows, shape
-        self._max_epochs, self._has_ridge = max_epochs, has_ridge
-        self._columns = rows.points
-        if rows.stride > rows.n_points:  # columns beyond the last point repeat it
-            columns = torch.arange(rows.stride, device=rows.device).clamp(max=rows.n_points - 1)
-            self._columns = rows.points.take(columns)
+        self._machines, self._rows, self._n_tasks = machines, rows, len(machines.targets)
         self._width = min(rows.stride, WIDTH if can_cluster(rows.device) else SMALL_WIDTH)
-        self._room = int(rows.room // (4 * shape[0]))  # kernel values of a window
+        self._room = int(rows.spare // (4 * len(machines.orders)))  # kernel values of a window
         self._square = max(32, min(SQUARE, self._width, int(self._room**0.5)) // 32 * 32)
         self._places = torch.arange(self._width, device=rows.device)
         self._is_dense = True  # mistakes are too many to look where they may be
@@ -74,7 +58,7 @@ class Windows:
         import torch
 
         core, rows, a = _core.perceptron, self._rows, self._machines
-        epochs = np.where(running, progress[:, :, core.EPOCHS], self._max_epochs)
+        epochs = np.where(running, progress[:, :, core.EPOCHS], a.max_epochs)
         epoch = epochs.min(axis=1, keepdims=True)  # others are ahead, and wait
         places = np.where(epochs == epoch, progress[:, :, core.POSITION], rows.n_points)
         which = np.flatnonzero(running.any(axis=1))
@@ -93,7 +77,7 @@ class Windows:
         learners = points.gather(1, chosen)
         left, right = (rows.points.take(some.flatten()) for some in (learners, points))
         values = blocks(rows.kernel, left, right, len(windows))
-        changes = torch.zeros((*chosen.shape, self._shape[1]), device=rows.device)
+        changes = torch.zeros((*chosen.shape, self._n_tasks), device=rows.device)
         self._advance(windows, values, slots, changes)
         most = self._tell(windows, learners, changes)
         self._is_dense = most * self._width > FEW * points.shape[1]
@@ -108,11 +92,10 @@ class Windows:
         import torch
 
         core, a = _core.perceptron, self._machines
-        tasks = torch.arange(self._shape[1], device=index.device)
-        machine = windows[:, :1] * self._shape[1] + tasks
+        machine = windows[:, :1] * self._n_tasks + torch.arange(self._n_tasks, device=index.device)
         where = machine[:, :, None], points[:, None]
         margins = a.margins[where]
-        if self._has_ridge:
+        if a.has_ridge:
             margins += a.ridge[points][:, None] * a.counts[where]
         margins *= a.squares[machine].clamp(min=1e-30).rsqrt().float()[:, :, None]
         counters = a.progress[machine]
@@ -130,53 +113,31 @@ class Windows:
 
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         """Let machines go through their windows; what they learn is noted in ``changes``."""
-        a, rows, n_tasks = self._machines, self._rows, self._shape[1]
-        launch(
-            "advance_windows", rows.device, len(windows) * n_tasks, WIDE, a.orders, a.targets,
-            a.step, a.ridge, a.counts, a.margins, a.squares, a.first, a.progress, a.missing,
-            values, rows.n_points, rows.stride, n_tasks, self._max_epochs, int(self._has_ridge),
-            windows, slots, changes, slots.shape[1], changes.shape[1],
-            shared=4 * self._width + self._width // 8,
+        self._machines.launch(
+            "advance_windows", len(windows) * self._n_tasks, WIDE, values, windows, slots, changes,
+            slots.shape[1], changes.shape[1], shared=4 * self._width + self._width // 8,
         )  # fmt: skip
 
     def _pass_by(self) -> None:
         """Lead all machines on to their next mistakes."""
-        a, rows = self._machines, self._rows
-        launch(
-            "pass_by", rows.device, len(a.missing), WIDE, a.orders, a.targets, a.step, a.ridge,
-            a.counts, a.margins, a.squares, a.first, a.progress, a.missing, a.margins,
-            rows.n_points, rows.stride, self._shape[1], self._max_epochs, int(self._has_ridge),
-        )  # fmt: skip
+        a = self._machines
+        a.launch("pass_by", len(a.missing), WIDE, a.margins)
 
     def _tell(self, windows: Any, learners: Any, changes: Any) -> int:
         """Tell all points what machines have learned; the most points of a window that they use."""
         import torch
 
+        a, rows = self._machines, self._rows
         is_used = changes.any(dim=2)
         sizes = to_host(is_used.sum(dim=1))
-        used = torch.nonzero_static(is_used, size=int(sizes.sum()))  # in the order of windows
-        a, rows, (_, n_tasks) = self._machines, self._rows, self._shape
-        changes, learners = changes[used.T[0], used.T[1]], learners[used.T[0], used.T[1]]
-        learners = torch.nn.functional.pad(learners, (0, -len(learners) % UNIT))
-        left: Any = rows.points.take(learners)
-        ends = np.cumsum(sizes)
-        room = int(min(PRODUCTS, rows.room))
-        n_columns = max(WIDE, room // (4 * len(learners)) // WIDE * WIDE)
-        on_source = rows.device.type == "cuda" and isinstance(left, FusedPoints)
-        starts = to_device(np.append(0, ends).astype(np.int32), rows.device)
-        for first in range(0, rows.stride, n_columns):
-            part = slice(first, first + n_columns)
-            right: Any = self._columns.take(part)
-            if on_source:
-                values = inner_products(left.halves, right.halves)
-                add_changes(
-                    values, left, right, degree_of(rows.kernel), changes, starts, windows,
-                    a.targets, a.margins, first,
-                )  # fmt: skip
-                continue
-            values = block(rows.kernel, left, right)
-            for window, begin, end in zip(windows.tolist(), ends - sizes, ends, strict=True):
-                own = slice(window[0] * n_tasks, (window[0] + 1) * n_tasks)
-                more = changes[begin:end].T @ values[begin:end]
-                a.margins[own, part] += a.targets[:, part] * more
+        ends = np.append(0, np.cumsum(sizes)).astype(np.int32)
+        used = torch.nonzero_static(is_used, size=int(ends[-1])).T  # in the order of windows
+        changes, learners = changes[used[0], used[1]], learners[used[0], used[1]]
+        for begin in range(0, len(learners), rows.together):
+            some = slice(begin, begin + rows.together)
+            starts = to_device((ends - begin).clip(0, len(learners[some])), rows.device)
+            add_rows(
+                rows.values, rows.slots(learners[some]), changes[some], starts, windows, a.targets,
+                a.margins,
+            )  # fmt: skip
         return int(sizes.max())

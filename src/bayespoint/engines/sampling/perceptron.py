@@ -53,7 +53,7 @@ class PermutedPerceptron(Engine):
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
         smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
         to half of the memory that is free. On a GPU it is device memory, "auto" takes up to three
-        quarters of what is free, and where not all rows fit none is kept, and sums round otherwise.
+        quarters of what is free, and where not all rows fit they are rounded to half precision.
     precision : {"single", "half"}, default="single"
         "half" rounds the training points to eleven binary digits on a GPU, so that kernel values
         take one product of float16 numbers instead of three. Predictions are those of the rounded
