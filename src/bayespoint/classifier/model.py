@@ -22,7 +22,8 @@ from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
 
-CHUNK = 512  # points transformed at a time, so few that they stay in the processor's cache
+CHUNK = 8192  # rows transformed at a time
+FEW = 512  # so few of a mixture that their kernel values stay in the processor's cache
 
 Seed = int | np.random.RandomState | None
 
@@ -351,7 +352,8 @@ class Model:
         self, X: Any, function: Callable[[Any, Any], NDArray], quick: bool = True
     ) -> NDArray:
         """Apply a function of a posterior and coordinates to rows, part by part."""
-        parts: Iterable[Any] = chunks(X) if hasattr(X, "shape") else X
+        size = CHUNK if self.quick[0] is None else FEW
+        parts: Iterable[Any] = chunks(X, size) if hasattr(X, "shape") else X
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
@@ -392,6 +394,6 @@ class Model:
         return self.posterior.draw(int(n_samples), rng)
 
 
-def chunks(X: Any) -> list[Any]:
+def chunks(X: Any, size: int) -> list[Any]:
     """Some rows at a time."""
-    return [X[begin : begin + CHUNK] for begin in range(0, X.shape[0], CHUNK)]
+    return [X[begin : begin + size] for begin in range(0, X.shape[0], size)]
