@@ -394,6 +394,6 @@ class Model:
         return self.posterior.draw(int(n_samples), rng)
 
 
-def chunks(X: Any, size: int) -> list[Any]:
+def chunks(X: Any, size: int = CHUNK) -> list[Any]:
     """Some rows at a time."""
     return [X[begin : begin + size] for begin in range(0, X.shape[0], size)]
