@@ -70,7 +70,7 @@ sphinx_gallery_conf = {
 # Links that lead nowhere are errors (-n), but for the names below.
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|scipy|sklearn|matplotlib|collections|typing)\..*"),
-    ("py:class", r"bayespoint\.spaces\.device\.DeviceSpace"),
+    ("py:class", r"bayespoint\.spaces\.dual\.DeviceSpace"),
 ]
 
 # Pages

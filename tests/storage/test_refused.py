@@ -191,7 +191,7 @@ def test_other_formats(tmp_path, data):
         for reader in (bayespoint.load, describe):
             found = complaint(tmp_path, forged(contents, manifest), reader)
             assert f"written by bayespoint 9.9 in format {number}" in found
-            assert f"reads formats 2 to 4. {remedy}" in found
+            assert f"reads formats 2 to 5. {remedy}" in found
     # The sentence must come even if nothing else is as it is today.
     strange = {"format": manifest["format"], "format_version": 7}
     found = complaint(

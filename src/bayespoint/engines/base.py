@@ -40,8 +40,6 @@ class Request:
         Told about progress; may end the run.
     sample_weight : ndarray of shape (n_points,) or None
         Positive weights. An engine that cannot use them raises an error that says so.
-    unit : ndarray of shape (n_points,) or None
-        The weight of one copy of each point, that of its class; None if it is 1.
     start : Posterior or None
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
@@ -55,6 +53,8 @@ class Request:
         ``HostTrainer``; None is this process.
     groups : ndarray of int, shape (n_points,), or None
         Which points belong together, for engines that ``leaves_groups_out``.
+    unit : ndarray of shape (n_points,) or None
+        The weight of one copy of each point, that of its class; None if it is 1.
 
     Examples
     --------

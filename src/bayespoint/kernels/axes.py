@@ -195,14 +195,14 @@ class ExponentialKernel(AxesKernel):
 
     Parameters
     ----------
+    normalize : bool, default=False
+        Has no effect, since k(x, x) = 1.
     gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
         Inverse width, for all features or for each. "scale" is 1 / (n_features s), where s is the
         standard deviation of all training points X, and "features" is 1 / n_features.
     ranks : bool, default=False
         Whether each feature becomes its rank among its values in training, between 0 and 1. So
         monotone changes of a feature do not matter.
-    normalize : bool, default=False
-        Has no effect, since k(x, x) = 1.
 
     Attributes
     ----------

@@ -25,14 +25,14 @@ class MaternKernel(DistanceKernel):
 
     Parameters
     ----------
-    nu : {1.5, 2.5}, default=1.5
-        The smoothness :math:`\nu`.
+    normalize : bool, default=False
+        Has no effect, since k(x, x) = 1.
     gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
         Inverse of twice the squared width, for all features or for each: a length scale l of
         scikit-learn's ``Matern`` is gamma = 1 / (2 l^2). "scale" is 1 / (n_features Var X) and
         "features" is 1 / n_features of the training points X.
-    normalize : bool, default=False
-        Has no effect, since k(x, x) = 1.
+    nu : {1.5, 2.5}, default=1.5
+        The smoothness :math:`\nu`.
 
     Attributes
     ----------

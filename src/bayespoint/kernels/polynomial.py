@@ -25,6 +25,8 @@ class PolynomialKernel(Kernel):
 
     Parameters
     ----------
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
     degree : int, default=1
         The power d.
     gamma : float, "scale" or "features", default=1.0
@@ -32,8 +34,6 @@ class PolynomialKernel(Kernel):
         1 / n_features of the training points X.
     coef0 : float, default=0.0
         Constant :math:`c_0`, not negative. With degree 1 it is the feature of the intercept.
-    normalize : bool, default=False
-        Whether to divide by the lengths of the feature vectors.
 
     Attributes
     ----------

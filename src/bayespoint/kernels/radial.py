@@ -259,11 +259,11 @@ class RadialKernel(DistanceKernel):
 
     Parameters
     ----------
+    normalize : bool, default=False
+        Has no effect, since k(x, x) = 1.
     gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
         Inverse of twice the squared width, for all features or for each. "scale" is
         1 / (n_features Var X) and "features" is 1 / n_features of the training points X.
-    normalize : bool, default=False
-        Has no effect, since k(x, x) = 1.
 
     Attributes
     ----------

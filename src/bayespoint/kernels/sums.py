@@ -33,11 +33,11 @@ class SumKernel(Kernel):
     terms : list of Kernel
         The kernels :math:`k_t`. Their parameters are numbered from 0: ``terms__0__gamma`` is the
         gamma of the first.
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
     weights : list of float, optional
         The positive weights :math:`w_t`; 1 by default. ``weights__0`` is the weight of the first
         term.
-    normalize : bool, default=False
-        Whether to divide by the lengths of the feature vectors.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class Executor(ABC):
         kept : list
             One entry for each block.
         merged : object
-            All of the second results, merged as :class:`Tree` does, so that bits do not depend on
+            All of the second results, merged as ``Tree`` does, so that bits do not depend on
             which of them is there first.
         """
         known = [None] * len(blocks) if expected is None else expected

@@ -194,7 +194,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 4, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 5, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest
