@@ -13,7 +13,7 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-MOST_LINES = 27_100  # of code, in the whole package; the plan is 26 000 with all that is open
+MOST_LINES = 27_000  # of code, in the whole package; the plan is 26 000 with all that is open
 MOST_ROOMS = 20  # files and folders at the top of the package, __init__ and __main__ apart
 
 LAYOUT = {
