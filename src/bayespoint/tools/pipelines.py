@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 
@@ -39,6 +40,8 @@ def take(X: Any, indices: Any) -> Any:
     """Some of the rows; a DataFrame stays a DataFrame."""
     if hasattr(X, "iloc"):
         return X.iloc[indices]
+    if issparse(X):  # some formats have no rows to take
+        return X.tocsr()[indices]
     return (X if hasattr(X, "shape") else np.asarray(X))[indices]
 
 
