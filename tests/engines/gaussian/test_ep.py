@@ -232,3 +232,11 @@ def test_more_coordinates_than_points():
     )
     assert K.log_evidence_[0] == pytest.approx(clf.log_evidence_[0], abs=1e-7)
     np.testing.assert_allclose(K.decision_function(X @ X.T), clf.decision_function(X), atol=1e-7)
+
+
+def test_noise_of_single_precision():
+    """It is compared with numbers that float32 does not have."""
+    X, y = np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2]
+    engine = ExpectationPropagation(noise=np.float32(2.0))
+    clf = BayesPointClassifier(engine=engine, kernel="linear", multi_class="joint").fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()

@@ -124,7 +124,7 @@ class Propagation(GaussianEngine):
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
         narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
-        if max(self.noise, feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
+        if max(float(self.noise), feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
             raise ValueError(
                 f"{type(self).__name__} works with squares, which overflow for "
                 f"noise={self.noise:g}, prior scales from {narrow:g} to {scale:g}, prior means up "
@@ -310,12 +310,13 @@ class ExpectationPropagation(Propagation):
             return super().why_not(coding)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
-        if self.noise == 0:
+        noise = float(self.noise)  # of single precision it cannot be compared with LARGE
+        if noise == 0:
             return "noise=0 leaves no noise to integrate over"
-        if self.noise < SMALL:
-            return f"the square of noise={self.noise:g} vanishes"
-        if self.noise > LARGE:
-            return f"the square of noise={self.noise:g} overflows"
+        if noise < SMALL:
+            return f"the square of noise={noise:g} vanishes"
+        if noise > LARGE:
+            return f"the square of noise={noise:g} overflows"
         if self.max_iter == 1:
             return "max_iter=1 is a single pass through separate tasks"
         return None
