@@ -8,7 +8,7 @@ from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.newton import LineSearch
 from bayespoint.exceptions import CheckpointError
 from bayespoint.rows import checkpoints, from_arrays
-from bayespoint.rows.checkpoint import seal
+from bayespoint.rows.checkpoint import seal, unpacked
 
 ENGINES = ("ep", "laplace", "diagonal")
 X, Y = noisy(n_classes=3)
@@ -196,3 +196,11 @@ def test_a_checkpoint_of_another_version(tmp_path, monkeypatch):
     monkeypatch.setattr("bayespoint.rows.checkpoint.__version__", "0.0.1")
     with checkpoints(path), pytest.raises(CheckpointError, match="another version of bayespoint"):
         machine().fit(blocks())
+
+
+def test_infinite_weights_are_refused():
+    """A search may begin at infinity, which is no array."""
+    forged = {"weights": np.array([np.inf, 0.0])}
+    with pytest.raises(TypeError, match="lost numbers"):
+        unpacked("weights", np.zeros(2), forged)
+    assert unpacked("one", 0.0, {"one": np.array(np.inf)}) == np.inf

@@ -131,8 +131,9 @@ def unpacked(key: str, value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     is_alike = found.dtype.kind == present.dtype.kind and found.ndim == present.ndim
     if isinstance(value, np.ndarray) and value.size:
         is_alike = is_alike and found.shape == value.shape
-    if not is_alike or (found.dtype.kind == "f" and np.isnan(found).any()):
-        raise TypeError(f"{key} has dtype {found.dtype}, shape {found.shape}, or NaN")
+    most = np.finfo(float).max if isinstance(value, np.ndarray) else np.inf  # a search begins there
+    if not is_alike or (found.dtype.kind == "f" and not (np.abs(found) <= most).all()):
+        raise TypeError(f"{key} has dtype {found.dtype}, shape {found.shape}, or lost numbers")
     if isinstance(value, np.ndarray):
         return found
     return type(value)(*found.tolist()) if isinstance(value, tuple) else found.tolist()
