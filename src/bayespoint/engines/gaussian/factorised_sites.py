@@ -147,8 +147,9 @@ class FactorisedSites:
     @cached_property
     def summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        left_out, *_ = self._summarise(self._left_out)
-        _, constant, a, b = self._summarise(self._removed)
+        left_out, constant, a, b = self._summarise(self._removed)
+        if not np.array_equal(self._left_out, self._removed):
+            left_out, *_ = self._summarise(self._left_out)
         return left_out, constant, a, b
 
     def _summarise(self, removed: NDArray) -> list[NDArray]:

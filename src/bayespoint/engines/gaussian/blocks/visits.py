@@ -254,8 +254,9 @@ def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterato
             a, b, _ = find_sites((e, f), y, removed, belief, law)
         else:
             a, b = sites[i][:, own]
-        left_out, _ = _core.ep.summary((e, f), (y, a, b, left), law)
-        _, constant = _core.ep.summary((e, f), (y, a, b, removed), law)
+        left_out, constant = _core.ep.summary((e, f), (y, a, b, removed), law)
+        if not np.array_equal(left, removed):
+            left_out, _ = _core.ep.summary((e, f), (y, a, b, left), law)
         yield i, own, y * f, left_out, constant
 
 
