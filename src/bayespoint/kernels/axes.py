@@ -217,14 +217,6 @@ class ExponentialKernel(AxesKernel):
     array([[0.3679]])
     """
 
-    def profile(self, t: Array) -> Array:
-        """Exp t."""
-        return namespace(t).exp(t, out=t)
-
-    def profile_slope(self, t: Array) -> Array:
-        """Exp t."""
-        return namespace(t).exp(t)
-
 
 class AdditiveKernel(AxesKernel):
     r"""The kernel :math:`k(x, x') = 1 - \sum_j \gamma_j |u_j - u'_j| / \sum_j \gamma_j` of ranks u.

@@ -322,7 +322,7 @@ class Kernel(BaseEstimator, ABC):
         form, unit = self.linear_form, unit or self.normalize
         if form is not None and not points.parts:
             products = form.onnx_products(X, points)
-            return products / form.onnx_length(X) if unit else products
+            return products / onnx_length(form.onnx_square(X)) if unit else products
         values = self.onnx_values(X, points)
         return values / onnx_length(self.onnx_square(X)) if unit else values
 

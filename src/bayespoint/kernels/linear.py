@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Points, inverse, lengths, positions, power_of_two
+from bayespoint.kernels.base import Points, inverse, lengths, onnx_length, positions, power_of_two
 from bayespoint.tools.arrays import Array, beside, cast, chunks, largest, namespace
-from bayespoint.tools.numbers import TINY
 
 
 class LinearForm(NamedTuple):
@@ -82,15 +81,11 @@ class LinearForm(NamedTuple):
         z = X * np.sqrt(self.gamma)
         if self.coef0 > 0:
             z = X.graph.add("Pad", z, np.array([0, 0, 0, 1]), np.sqrt(self.coef0))
-        return z / self.onnx_length(X) if unit else z
+        return z / onnx_length(self.onnx_square(X)) if unit else z
 
     def onnx_square(self, X: Any) -> Any:
         """Squared length of z."""
         return (X * X).sum(1) * self.gamma + self.coef0
-
-    def onnx_length(self, X: Any) -> Any:
-        """Length of z; where it is 0, a tiny number."""
-        return self.onnx_square(X).at_least(TINY).sqrt()
 
     def onnx_products(self, X: Any, points: Points, columns: NDArray | None = None) -> Any:
         """Inner products of z with the rows of prepared points, of which columns are kept."""

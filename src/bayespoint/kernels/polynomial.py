@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel, Points
+from bayespoint.kernels.base import Kernel, Points, onnx_length
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.radial import check_gamma, gamma_from_data, known_gamma
 from bayespoint.tools.arrays import Array, namespace, to_host
@@ -121,7 +121,7 @@ class PolynomialKernel(Kernel):
         """The power of inner products, which are normalised before."""
         products = self._base.onnx_products(X, points, self.columns_)
         if unit or self.normalize:
-            products = products / self._base.onnx_length(X)
+            products = products / onnx_length(self._base.onnx_square(X))
         return products if self.degree == 1 else products ** float(self.degree)
 
     def onnx_square(self, X: Any) -> Any:

@@ -89,9 +89,9 @@ def known_gamma(owner: Any) -> Any:
 class ProfileKernel(Kernel):
     r"""A function h(t) of an exponent :math:`t = -\sum_j \gamma_j d(x_j, x'_j) \le 0`, h(0) = 1.
 
-    Subclasses give h and its derivative h' (``profile``, ``profile_slope``), and for the distance d
-    the inputs z (``moved`` times ``factor``), t of them (``exponent``), and its largest size
-    (``reach``).
+    Subclasses give h and its derivative h' (``profile``, ``profile_slope``), unless h is exp, and
+    for the distance d the inputs z (``moved`` times ``factor``), t of them (``exponent``), and its
+    largest size (``reach``).
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ class ProfileKernel(Kernel):
     positive_parameters = ("gamma",)
     works_on_devices = True
 
-    @abstractmethod
     def profile(self, t: Array) -> Array:
-        """h(t), also of nodes of an ONNX graph; may overwrite t."""
+        """h(t), exp t by default, also of nodes of an ONNX graph; may overwrite t."""
+        return namespace(t).exp(t, out=t)
 
-    @abstractmethod
     def profile_slope(self, t: Array) -> Array:
         """h'(t)."""
+        return namespace(t).exp(t)
 
     @property
     @abstractmethod
@@ -280,11 +280,3 @@ class RadialKernel(DistanceKernel):
     >>> RadialKernel(gamma="scale").fitted(np.array([[0.0], [2.0]]))
     RadialKernel()
     """
-
-    def profile(self, t: Array) -> Array:
-        """Exp t."""
-        return namespace(t).exp(t, out=t)
-
-    def profile_slope(self, t: Array) -> Array:
-        """Exp t."""
-        return namespace(t).exp(t)

@@ -148,7 +148,7 @@ def test_it_is_told(fitted, capsys):
     clf, X, y = fitted
     assert len(clf.run_.choice) == 7
     assert clf.run_.choice[6].startswith("temperature")
-    assert "halves differ by 0." in clf.run_.choice[5]
+    assert "parts differ by 0." in clf.run_.choice[5]
     assert "leave-one-out log-loss" in clf.run_.choice[0]
     BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
     assert "bayespoint: trying rough + additive\n" in capsys.readouterr().err

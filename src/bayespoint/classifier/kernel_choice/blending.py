@@ -70,7 +70,7 @@ def blended(
 def mixture_weights(
     log_probability: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
-    prior: NDArray[np.float64] | None = None,
+    prior: NDArray[np.float64] | float = 0.0,
 ) -> NDArray[np.float64]:
     r"""Weights :math:`v` that maximise :math:`\sum_i \log \sum_k v_k p_k(y_i | \text{others})`.
 
@@ -100,12 +100,11 @@ def mixture_weights(
     """
     chance = np.exp(log_probability - log_probability.max(axis=0))
     copies = np.ones(chance.shape[1]) if weight is None else weight
-    given = np.zeros(len(chance)) if prior is None else prior
     v = np.full(len(chance), 1 / len(chance))
     for _ in range(N_STEPS):
         share = v[:, None] * chance
         share /= share.sum(axis=0)
-        v = (share @ copies + given) / (copies.sum() + given.sum())
+        v = (share @ copies + prior) / (copies.sum() + np.sum(prior))
     return v
 
 

@@ -124,16 +124,15 @@ def candidates(
     if gamma is not None:
         return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
     share = np.square(by_range(np.ptp(points, axis=0), scale * np.ones(len(block))))
+    share /= share.sum()
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
     equal = RadialKernel(gamma=np.full(len(block), 1 / d))
     relevant: dict[str, Any] = {"in_halves": True, "by_relevance": True, "block": block}
     width = "terms__0__gamma"
     found = [
         linear,
-        of_sum("rbf by range", [RadialKernel(gamma=share / share.sum()), *level], width, tied=True),
-        of_sum(
-            "rbf by range, fixed width", [RadialKernel(gamma=share / (2 * share.sum())), *level]
-        ),
+        of_sum("rbf by range", [RadialKernel(gamma=share), *level], width, tied=True),
+        of_sum("rbf by range, fixed width", [RadialKernel(gamma=share / 2), *level]),
         of_sum("rbf by relevance", [equal, *level], width, tied=True, **relevant),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]

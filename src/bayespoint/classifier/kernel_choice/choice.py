@@ -156,14 +156,10 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         What was chosen.
     """
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
-    considered = candidates(
-        problem.points,
-        problem.block,
-        gamma,
-        learns=isinstance(problem.engine.prior_scale, str),
-        constant=parameters.fit_intercept,
-        scale=1.0 if problem.scaling is None else problem.scaling.scale,
-    )
+    scale = 1.0 if problem.scaling is None else problem.scaling.scale
+    given: dict[str, Any] = {"constant": parameters.fit_intercept, "scale": scale}
+    given["learns"] = isinstance(problem.engine.prior_scale, str)
+    considered = candidates(problem.points, problem.block, gamma, **given)
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
     course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
@@ -283,9 +279,7 @@ class Course:
             return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
         parts: list = [(np.concatenate(halves), slice(None))]
         if candidate.in_halves:
-            parts = [halves, halves[::-1]]
-        if candidate.by_relevance and candidate.tied:
-            parts = self.folds()
+            parts = self.folds() if candidate.tied else [halves, halves[::-1]]
         kernels, until = [], np.inf
         for number, (own, others) in enumerate(parts):
             some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
@@ -309,8 +303,8 @@ class Course:
         problem = self.problem
         n_rows = len(problem.codes) if problem.weight is None else problem.weight.sum()
         n_parts = int(np.clip(ROWS_OF_FOLDS // n_rows, 2, MOST_FOLDS))
-        parts = split(problem.points, problem.codes, problem.groups, n_parts)
-        parts = [part for part in parts if len(part)]
+        found = split(problem.points, problem.codes, problem.groups, n_parts)
+        parts = [part for part in found if len(part)]
         return [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(len(parts))]
 
     def try_out(self, learned: Learned, size: int | None) -> Tried:
@@ -334,8 +328,7 @@ class Course:
         loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
         words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
         if len(members) > 1:
-            parts = "halves" if len(members) == 2 else "folds"
-            words += f", {parts} differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
+            words += f", parts differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
         return Tried(learned, members, left_out, alone.temperature, loss, words)
 
 
@@ -345,6 +338,6 @@ def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Cand
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
     told = relevance(problem.points[own], problem.codes[own], weight, problem.block)
-    kernel, width = clone(candidate.kernel), "terms__0__gamma"
-    kernel.set_params(**{width: told * kernel.get_params()[width].sum()})
+    kernel: Any = clone(candidate.kernel)
+    kernel.terms[0].gamma = told * kernel.terms[0].gamma.sum()
     return candidate._replace(kernel=kernel)

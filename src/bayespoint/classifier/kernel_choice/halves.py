@@ -54,9 +54,8 @@ def of_groups(
     name = np.zeros(len(counts), dtype=np.uint64)
     np.add.at(name, groups, key)  # of the group's points, in any order
     side = np.empty(len(counts), dtype=np.int64)
-    side[np.lexsort((scrambled(name), counts.sum(axis=1), counts.argmax(axis=1)))] = (
-        np.arange(len(counts)) % n_parts
-    )
+    order = np.lexsort((scrambled(name), counts.sum(axis=1), counts.argmax(axis=1)))
+    side[order] = np.arange(len(counts)) % n_parts
     return [np.flatnonzero(side[groups] == which) for which in range(n_parts)]
 
 
