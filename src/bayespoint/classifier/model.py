@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
 
 CHUNK = 8192  # rows transformed at a time
-FEW = 512  # so few of a mixture that their kernel values stay in the processor's cache
+FEW, CACHED = 32, 100_000  # rows of a mixture at a time; kernel values in the processor's cache
 
 Seed = int | np.random.RandomState | None
 
@@ -352,9 +352,14 @@ class Model:
         self, X: Any, function: Callable[[Any, Any], NDArray], quick: bool = True
     ) -> NDArray:
         """Apply a function of a posterior and coordinates to rows, part by part."""
-        size = CHUNK if self.quick[0] is None else FEW
-        parts: Iterable[Any] = chunks(X, size) if hasattr(X, "shape") else X
-        found = []
+        found, parts = [], chunks(X) if hasattr(X, "shape") else X
+        if self.quick[0] is not None:
+            size = max(FEW, CACHED // max(self.quick[1].sizes))
+            parts = (
+                own
+                for part in parts
+                for own in chunks(part, len(part) if is_tensor(part) else size)
+            )
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
                 try:
