@@ -82,7 +82,7 @@ class interrupts_later:
         if callable(handler):
             self._handler, interrupts_later._outermost = handler, self
         elif handler is not None:
-            SIGNALS.signal(signal.SIGINT, handler)  # ignored, or the end of the process: it stays so
+            SIGNALS.signal(signal.SIGINT, handler)  # ignored, or the process ends: it stays so
 
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)

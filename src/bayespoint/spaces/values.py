@@ -15,7 +15,6 @@ from bayespoint.kernels.radial import DistanceKernel
 from bayespoint.tools.arrays import float64, squares
 
 Values = Callable[[NDArray], tuple[Any, Any]]
-PROPORTIONAL = 1e-14  # relative difference of factors that rounding makes
 
 
 def values_at(kernel: Any, points: Points) -> Values:
@@ -69,19 +68,15 @@ def by_blocks(kernel: Any, points: Points, X: NDArray) -> tuple[NDArray, NDArray
 
 
 def of_sum(kernel: SumKernel, points: Points) -> Values:
-    """The weighted sum of terms; kernels along the axes share distances that are proportional."""
-    constant, forms, axes = 0.0, [], []
+    """The weighted sum of the terms."""
+    constant, forms = 0.0, []
     for (weight, term), part in zip(kernel.weighted_terms(), points.parts, strict=True):
         if isinstance(term, ConstantKernel):
             constant += weight
-        elif isinstance(term, AxesKernel) and (not axes or proportion(axes[0][1], term)):
-            axes.append((weight, term, part))
         else:
             forms.append((weight, form_of(term, part)))
-    if not axes and not forms:
+    if not forms:
         return lambda X: by_blocks(kernel, points, X)
-    if axes:
-        forms.append((1.0, along_axes(axes)))
 
     def values(X: NDArray) -> tuple[Any, Any]:
         total, square = constant, constant
@@ -95,34 +90,10 @@ def of_sum(kernel: SumKernel, points: Points) -> Values:
     return values
 
 
-def along_axes(terms: list[tuple[float, Any, Points]]) -> Values:
-    """The weighted sum of kernels whose exponents are proportional."""
-    _, first, points = terms[0]
-    exponent, square = exponents(first, points), sum(weight for weight, *_ in terms)
-    rest = [(weight, term, proportion(first, term)) for weight, term, _ in terms[1:]]
-    weight = terms[0][0]
-
-    def values(X: NDArray) -> tuple[Any, Any]:
-        t = exponent(X)
-        others = [own * term.profile(ratio * t) for own, term, ratio in rest]
-        return sum(others, weight * first.profile(t)), square  # the first may overwrite t
-
-    return values
-
-
-def proportion(one: AxesKernel, other: AxesKernel) -> float:
-    """What exponents of one are times those of the other; 0 if they are not proportional."""
-    maps = [() if term.ranks_ is None else vars(term.ranks_).values() for term in (one, other)]
-    if len(maps[0]) != len(maps[1]) or not all(map(np.array_equal, *maps)):
-        return 0.0
-    ratio = np.ravel(other.factor / one.factor)
-    return float(ratio[0]) if np.ptp(ratio) <= PROPORTIONAL * ratio[0] else 0.0
-
-
 def exponents(kernel: Any, points: Points) -> Callable[[NDArray], NDArray]:
     """Exponents of rows and the points; NaN for all of them if numbers overflow."""
     factor, rows = kernel.factor, np.ascontiguousarray(points.rows.T, dtype=np.float64)
-    if isinstance(kernel, AxesKernel):
+    if points.side is None or isinstance(kernel, AxesKernel):
 
         def by_axes(X: NDArray) -> NDArray:
             z = kernel.moved(X) * factor
