@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 ROOT_2_PI = math.sqrt(2 * math.pi)
 END = 7.5  # 6e-14 of the standard normal distribution lies outside
@@ -36,7 +36,7 @@ def mean_softmax(mean: NDArray, roots: NDArray, points: NDArray) -> NDArray:
     return shares / len(points)
 
 
-@compiled
+@inner
 def nodes_of(slope: NDArray) -> tuple[NDArray, NDArray]:
     """Nodes of the trapezoidal rule that suit the slopes of outputs, and their weights."""
     steepest = slope.max() - slope.min()
@@ -46,7 +46,7 @@ def nodes_of(slope: NDArray) -> tuple[NDArray, NDArray]:
     return nodes, step / ROOT_2_PI * np.exp(-0.5 * nodes * nodes)
 
 
-@compiled
+@inner
 def add_softmax(
     f: NDArray, slope: NDArray, nodes: NDArray, weights: NDArray, begin: int, end: int,
     total: NDArray,
@@ -73,7 +73,7 @@ def add_softmax(
                 e[c] *= factor[c]
 
 
-@compiled
+@inner
 def find_dominant(
     f: NDArray, slope: NDArray, step: float, size: int, first: NDArray, last: NDArray
 ) -> None:
