@@ -183,9 +183,9 @@ def solve(system: NDArray) -> bool:
                 share = system[i, k] / system[k, k]
                 for j in range(k, system.shape[1]):
                     system[i, j] -= share * system[k, j]
+    for k in range(size):
         for j in range(size, system.shape[1]):
             system[k, j] /= system[k, k]
-        system[k, k] = 1.0
     return True
 
 
@@ -320,7 +320,7 @@ def largest(
     shares = np.empty((n, n_classes))
     kept = np.empty(n_classes, dtype=np.int64)
     for i in range(n):
-        best, size, total = 0, 0, 0.0
+        best, size, total = np.int64(0), np.int64(0), 0.0  # not literals: one type, one compilation
         for c in range(1, n_classes):
             if mean[i, c] > mean[i, best]:
                 best = c

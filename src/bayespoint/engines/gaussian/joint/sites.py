@@ -115,7 +115,7 @@ class JointSites:
         """
         gaussian = self.gaussian
         variance = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
-        variance = variance + self._noise
+        variance = np.maximum(variance, 0.0) + self._noise  # wide priors round below 0
         scale = np.stack([np.sqrt(variance), variance])
         point = np.stack(before)
         move = np.stack([self.shift, self.rate]) - point
