@@ -313,8 +313,8 @@ def largest(
     """Probability that each output is the largest, (n, C).
 
     From quasi-random points, uniform (Q, C - 2) for Genz's method and normal (Q, C) for all outputs
-    at once (None for at most four). Outputs that hardly ever beat the one of the largest mean are compared in pairs only,
-    and take no part in the probabilities of the others.
+    at once (None for at most four). Outputs that hardly ever beat the one of the largest mean are
+    compared in pairs only, and take no part in the probabilities of the others.
     """
     n, n_classes = mean.shape
     shares = np.empty((n, n_classes))
