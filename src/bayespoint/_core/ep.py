@@ -311,7 +311,9 @@ def sweep_rows(
     """
     (begin, column, x), (y, removed, weight, last) = rows, labels
     (shift, rate), (pull, precision) = messages, totals
-    largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
+    largest, longest = 0.0, np.int64(0)
+    for i in range(len(y)):
+        longest = max(longest, begin[i + 1] - begin[i])
     means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
     for i in range(len(y)):
         first = begin[i]
