@@ -113,7 +113,7 @@ def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
     ...     pool.map(abs, [-1, 1])
     [1, 1]
     """
-    n_threads = max(_blas().n_threads, effective_n_jobs(n_jobs))
+    n_threads = max(_blas().n_free, effective_n_jobs(n_jobs))
     with closing(ThreadPool(n_threads)) as pool, blas_threads(1):
         yield pool
 
@@ -152,7 +152,7 @@ def in_parallel(
     if len(items) <= 1:
         return [function(item) for item in items]
     blas = _blas()
-    n_threads = min(len(items), max(blas.n_threads, effective_n_jobs(n_jobs)))
+    n_threads = min(len(items), max(blas.n_free, effective_n_jobs(n_jobs)))
     if n_threads * n_bytes > SMALL:
         n_threads = max(1, int(min(n_threads, available_memory() / n_bytes)))
     n_each = max(1, blas.n_unlimited // len(items))
@@ -161,7 +161,7 @@ def in_parallel(
 
 
 @contextmanager
-def blas_threads(n: int) -> Iterator[None]:
+def blas_threads(n: int, *, for_all: bool = True) -> Iterator[None]:
     """Limit BLAS to ``n`` threads, in the whole process.
 
     Of several limits at the same time the lowest applies, in all threads of Python. After the last
@@ -171,6 +171,8 @@ def blas_threads(n: int) -> Iterator[None]:
     ----------
     n : int
         Most threads. A lower number that is set already stays.
+    for_all : bool, default=True
+        Whether pools, too, have no more threads meanwhile.
 
     Returns
     -------
@@ -187,7 +189,7 @@ def blas_threads(n: int) -> Iterator[None]:
     """
     blas, ticket = _blas(), object()
     try:
-        blas.limit(ticket, n)
+        blas.limit(ticket, n, for_all)
         yield
     finally:
         blas.release(ticket)
@@ -224,6 +226,9 @@ def in_parts(function: Callable[[slice], Any], n: int, size: int) -> list:
 def useful_threads(size: int) -> AbstractContextManager[None]:
     """Limit BLAS to one thread where matrices are too small for more to help.
 
+    Idle threads of BLAS wait for the next product at full speed, so that each short one with
+    several threads costs milliseconds of all processors. Pools keep their threads.
+
     Parameters
     ----------
     size : int
@@ -243,7 +248,7 @@ def useful_threads(size: int) -> AbstractContextManager[None]:
     ...     float((A @ A).sum())
     729.0
     """
-    return nullcontext() if size >= SEVERAL_THREADS else blas_threads(1)
+    return nullcontext() if size >= SEVERAL_THREADS else blas_threads(1, for_all=False)
 
 
 class _Blas:
@@ -252,7 +257,8 @@ class _Blas:
     def __init__(self, libraries: Sequence[Any]) -> None:
         self._libraries = libraries
         self._lock = Lock()
-        self._limits: dict[object, tuple[int, int]] = {}  # of which thread of Python, and how many
+        # Of which thread of Python, how many, and whether pools have no more.
+        self._limits: dict[object, tuple[int, int, bool]] = {}
         self._unlimited: list[int] = []  # threads of each library before the first limit
 
     @property
@@ -266,12 +272,19 @@ class _Blas:
         with self._lock:
             return max(self._unlimited, default=self.n_threads)
 
-    def limit(self, ticket: object, n: int) -> None:
+    @property
+    def n_free(self) -> int:
+        """Threads that pools may have: as many as BLAS, unless its products are too small."""
+        with self._lock:
+            limits = [n for _, n, for_all in self._limits.values() if for_all]
+            return min([max(self._unlimited, default=self.n_threads), *limits])
+
+    def limit(self, ticket: object, n: int, for_all: bool = True) -> None:
         """Add a limit, which ``ticket`` stands for."""
         with self._lock:
             if not self._limits:
                 self._unlimited = [library.num_threads for library in self._libraries]
-            self._limits[ticket] = get_ident(), n
+            self._limits[ticket] = get_ident(), n, for_all
             self._apply(get_ident())
 
     def release(self, ticket: object) -> None:
@@ -289,18 +302,20 @@ class _Blas:
 
     def _apply(self, owner: int | None) -> None:
         """Set all libraries; OpenMP has a number for each thread of Python, others have one."""
-        everyone = [n for _, n in self._limits.values()]
-        own = [n for thread, n in self._limits.values() if owner in (None, thread)]
+        everyone = [n for _, n, _ in self._limits.values()]
+        own = [n for thread, n, _ in self._limits.values() if owner in (None, thread)]
         for library, number in zip(self._libraries, self._unlimited, strict=False):
             has_own_number = getattr(library, "threading_layer", None) == "openmp"
             _set_threads(library, min([number, *(own if has_own_number else everyone)]))
 
 
 def _set_threads(library: Any, n: int) -> None:
-    """Set the number of threads from any thread of Python.
+    """Set the number of threads from any thread of Python, if it is another one.
 
     threadpoolctl 3.8 ignores all but the first thread that asked, unless that one is forgotten.
     """
+    if library.num_threads == n:
+        return
     forget = getattr(library, "clear_controlling_thread", lambda force: None)
     forget(force=True)
     library.set_num_threads(n)

@@ -82,10 +82,7 @@ class WeightGaussian:
         """Step 4 for a block of sites: Sigma - z U^T diag(down) U z^T and mu + z g."""
         roots = U.T * np.sqrt(np.abs(down))
         roots = GEMM[z.dtype](1.0, z, roots.astype(z.dtype, order="F"))
-        for sign in (-1.0, 1.0):  # sites of negative precision give variance back
-            own = sign * down < 0
-            if own.any():
-                self._Sigma = self._add_square(sign, roots if own.all() else roots[:, own])
+        self._Sigma = self._with_squares(roots, -np.sign(down))
         self.mu += GEMV[z.dtype](1.0, z, g.astype(z.dtype))
 
     def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
@@ -129,10 +126,15 @@ class WeightGaussian:
         f = blas.dgemv(1.0, np.ascontiguousarray(rows).T, self.mu, trans=True)
         return z, GEMM[phi.dtype](1.0, phi.T, z, trans_a=True), f
 
-    def _add_square(self, sign: float, root: NDArray) -> NDArray:
-        """Sigma + sign root root^T."""
-        syrk = SYRK[root.dtype]
-        return syrk(sign, root, 1.0, self.Sigma, lower=1, overwrite_c=True)
+    def _with_squares(self, roots: NDArray, signs: NDArray) -> NDArray:
+        """Sigma + roots diag(signs) roots^T; sites of negative precision give variance back."""
+        syrk, total = SYRK[roots.dtype], self.Sigma
+        for sign in (-1.0, 1.0):
+            own = signs == sign
+            if own.any():
+                some = roots if own.all() else roots[:, own]
+                total = syrk(sign, some, 1.0, total, lower=1, overwrite_c=True)
+        return total
 
     def symmetrise(self) -> None:
         """Remove rounding errors that make Sigma asymmetric: none, one triangle decides."""
@@ -189,9 +191,9 @@ class OutputGaussian(WeightGaussian):
         z = np.array(self.Sigma[:, own], order="F")
         return z, z[own], self.mu[own]
 
-    def _add_square(self, sign: float, root: NDArray) -> NDArray:
-        gemm = GEMM[root.dtype]
-        return gemm(sign, root, root, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
+    def _with_squares(self, roots: NDArray, signs: NDArray) -> NDArray:
+        gemm, signed = GEMM[roots.dtype], roots * signs.astype(roots.dtype)
+        return gemm(1.0, signed, roots, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
 
     def symmetrise(self) -> None:
         """Remove the rounding errors of a sweep that make Sigma asymmetric."""

@@ -31,6 +31,8 @@ ROUNDING = 1e-10  # moves below this are rounding errors
 PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
 HESITANT = 0.1  # smallest share of a step that is tried
 ACTIVE = "active"  # the reason of a task that goes on
+# Numbers in a matrix below which threads for tasks cost time: SciPy's products keep the GIL.
+LARGE_TASK = 1_000_000
 WORK = 3  # matrices that a task works with, besides those of the result
 
 
@@ -314,8 +316,12 @@ def learn_tasks(
         with useful_threads(size):
             return learn(task, progress)
 
+    tasks, threads = range(n_tasks), (request.n_jobs, 8.0 * size * WORK)
     with request.monitor.running(n_tasks * engine.max_iter, engine.unit):
-        learned = in_parallel(learn_one, range(n_tasks), request.n_jobs, 8.0 * size * WORK)
+        if size < LARGE_TASK and request.n_jobs is None:
+            learned = [learn_one(task) for task in tasks]
+        else:
+            learned = in_parallel(learn_one, tasks, *threads)
     results, endings = zip(*learned, strict=True)
     return gather(results, likelihood, request.start), run_of(engine, results, endings)
 
