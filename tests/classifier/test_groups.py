@@ -99,12 +99,12 @@ def test_the_scale_of_tight_groups_is_that_of_one_row_of_each():
 
 def test_halves_keep_groups_together_whatever_their_order():
     X, y, groups = noisy_copies(30, 3)
-    one, other = split(X, y, 0, groups)
+    one, other = split(X, y, groups)
     assert sorted([*one, *other]) == list(range(90))
     assert not set(groups[one]) & set(groups[other])
     assert len(one) == len(other) and abs(y[one].mean() - y[other].mean()) < 0.1
     order = np.random.default_rng(0).permutation(90)
-    again = split(X[order], y[order], 0, 29 - groups[order])
+    again = split(X[order], y[order], 29 - groups[order])
     assert {frozenset(order[half].tolist()) for half in again} == {
         frozenset(half.tolist()) for half in (one, other)
     }

@@ -22,12 +22,15 @@ POINTS_TO_LEARN = 10  # points from which scales are learned
 POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
 POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
 VERY_MANY = 8  # features for each point, of which most tell nothing
+# Features for each point from which nearly linear functions are worth a candidate; columns, if some
+# are categories.
+FEATURES_A_POINT, COLUMNS_A_POINT = 20.0, 0.5
+NEARLY_LINEAR = 0.05  # their gamma, times the number of features
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
 ONE_UNIT = 20.0  # ratio of ranges up to which features have the same unit, such as pixels
-WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
 # Rough kernels need more points in the basis than smooth ones, and so do many clean classes.
@@ -88,9 +91,12 @@ def candidates(
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a rough width for each feature*, and *a width for each feature*, where there are rows
-      enough; with fewer rows the widths of the latter begin with those of *rbf by relevance*.
-      With categories there is a width for each column, and no linear part, whose effects have one
-      scale in all columns: its evidence leaves no signal to the widths.
+      enough; with fewer rows, and with categories, the widths of the latter begin with those of
+      *rbf by relevance*. With categories there is a width for each column, and no linear part,
+      whose effects have one scale in all columns: its evidence leaves no signal to the widths;
+    * *nearly linear, by relevance*, with many features for each row, or few rows for each column of
+      a table with categories: widths so large that functions are linear, whose slopes (of
+      categories: effects of levels) are larger where single features tell more.
 
     Parameters
     ----------
@@ -138,13 +144,15 @@ def candidates(
         name = "a rough width for each feature"
         found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
     name = "a width for each feature"
-    if n_points >= POINTS_A_FEATURE * d:
-        terms = [equal, *line]
-        if d < len(block):
-            terms = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
-        found.append(of_sum(name, terms, width, in_halves=True, block=block))
+    if n_points >= POINTS_A_FEATURE * d and d == len(block):
+        found.append(of_sum(name, [equal, *line], width, in_halves=True, block=block))
     elif n_points >= d:
         found.append(of_sum(name, [equal, *level], width, **relevant))
+    if d > n_points * (FEATURES_A_POINT if d == len(block) else COLUMNS_A_POINT):
+        wide = RadialKernel(gamma=np.full(len(block), NEARLY_LINEAR / d))
+        plain = of_sum("nearly linear, by relevance", [wide, *level], tied=True, **relevant)
+        plain.kernel.set_params(weights__0=SIZE / (2 * NEARLY_LINEAR))
+        found.append(plain)
     return found
 
 

@@ -44,6 +44,8 @@ from bayespoint.tools.threads import useful_threads
 # one, if there are more points.
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
+# Folds in which relevance is learned: so many rows over those there are, and at most.
+ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
@@ -56,11 +58,15 @@ Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the
 
 
 class Learned(NamedTuple):
-    """A candidate with kernels, and of each the rows that it was not learned from."""
+    """A candidate with kernels, and of each the rows that it was not learned from.
+
+    What the kernels have ``in_common``, two numbers, may have been learned from these as well.
+    """
 
     name: str
     kernels: Iterable[tuple[Any, Any]]
     is_learned: bool = True
+    in_common: bool = False
 
     def weaker(self) -> Learned:
         """The same with a smaller scale of all but the constant."""
@@ -126,8 +132,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
     1. For each candidate, the evidence of at most 200 rows finds kernel parameters. Where these
-       are many, or begin with correlations of features and labels, each of two halves of the
-       rows finds its own, and there are two machines.
+       are many, each of two halves of the rows finds its own, and there are two machines.
+       Correlations of features and labels, where widths begin, are learned without one of two to
+       eight folds, more for fewer rows; if the widths have a common factor, it is found once.
     2. Each kernel is trained on all rows, with a basis of at most 300. Leave-one-out predictions
        of the rows of the *other* half are honest: neither their label nor their half took part.
     3. The weights of all candidates, and then the temperature of their mixture, maximise the
@@ -203,7 +210,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         for params, model in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), params))
             models.append(model)
-    from_all = [one.learned.is_learned and len(one.members) == 1 for one in course.tried]
+    from_all = [one.learned.is_learned and one.learned.in_common for one in course.tried]
     n_learned = LEARNED * float(blend.share @ from_all)
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
@@ -234,7 +241,7 @@ class Course:
     def __post_init__(self) -> None:
         problem = self.problem
         self.clock = Clock(self.parameters.max_time)
-        self.halves = split(problem.points, problem.codes, 0, problem.groups)
+        self.halves = split(problem.points, problem.codes, problem.groups)
 
     def consider(self, candidate: Candidate, size: int | None) -> None:
         """Learn a candidate, and train with it, if there is time."""
@@ -242,7 +249,8 @@ class Course:
             self.remarks.append(f"not tried, max_time is over: {candidate.name}")
             return
         current_monitor().tell(f"trying {candidate.name}")
-        learned = Learned(candidate.name, self.learn(candidate), bool(candidate.free))
+        in_common = candidate.tied or not candidate.in_halves
+        learned = Learned(candidate.name, self.learn(candidate), bool(candidate.free), in_common)
         self.tried.append(self.try_out(learned, size, can_drop=len(self.tried) > 0))
 
     def weaken(self, k: int, size: int | None) -> None:
@@ -275,12 +283,16 @@ class Course:
         most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
         return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
 
-    def is_behind(self, left_out: NDArray[np.float64], half: Any) -> bool:
-        """Whether a candidate can hardly be as good as the best so far, by half of the rows."""
-        if isinstance(half, slice) or self.problem.groups is not None:
+    def is_behind(self, left_out: NDArray[np.float64]) -> bool:
+        """Whether a candidate can hardly be as good as the best so far, by a third of the rows."""
+        seen = np.flatnonzero(left_out.any(axis=1))
+        n_rows = len(left_out)
+        if self.problem.groups is not None or not n_rows / 3 <= len(seen) < n_rows:
             return False
-        everyone = np.concatenate([self.everyone, left_out[None]])[:, half, self.problem.codes[half]]
-        weight = None if self.problem.weight is None else self.problem.weight[half]
+        everyone = np.concatenate([self.everyone, left_out[None]])[
+            :, seen, self.problem.codes[seen]
+        ]
+        weight = None if self.problem.weight is None else self.problem.weight[seen]
         chance = plausibility(np.log(np.maximum(everyone, TINY)), weight)
         return bool(chance[-1] < IMPLAUSIBLE * chance.max())
 
@@ -301,22 +313,37 @@ class Course:
         parts: list = [(np.concatenate(halves), slice(None))]
         if candidate.in_halves:
             parts = [halves, halves[::-1]]
+        if candidate.by_relevance and candidate.tied:
+            parts = self.folds()
         for number, (own, others) in enumerate(parts):
             some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
             weight = None if problem.weight is None else problem.weight[some]
             data = problem.points[some], problem.targets[some], weight
             started = begin(candidate, problem, own)
-            until = self.clock.end_of_search(len(parts) - number)
-            search = self.parameters.n_jobs, until, problem.coding.apart
-            kernel = most_evident(started, self.parameters.engine, *data, *search)
-            if time.monotonic() > until:
-                self.remarks.append(f"search ended by max_time: {candidate.name}")
+            kernel = started.kernel
+            if number == 0 or not candidate.tied:
+                until = self.clock.end_of_search(1 if candidate.tied else len(parts) - number)
+                search = self.parameters.n_jobs, until, problem.coding.apart
+                kernel = most_evident(started, self.parameters.engine, *data, *search)
+                if time.monotonic() > until:
+                    self.remarks.append(f"search ended by max_time: {candidate.name}")
+            if candidate.tied:  # what all parts have in common is found once
+                candidate = candidate._replace(kernel=kernel)
             yield kernel, others
+
+    def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to learn relevance from, and those to predict: of few rows more to learn from."""
+        problem = self.problem
+        n_rows = len(problem.codes) if problem.weight is None else problem.weight.sum()
+        n_parts = int(np.clip(ROWS_OF_FOLDS // n_rows, 2, MOST_FOLDS))
+        parts = split(problem.points, problem.codes, problem.groups, n_parts)
+        parts = [part for part in parts if len(part)]
+        return [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(len(parts))]
 
     def try_out(self, learned: Learned, size: int | None, *, can_drop: bool = False) -> Tried:
         """Train with each kernel, and predict the rows that it was not learned from.
 
-        A candidate of two kernels can be dropped after the first.
+        A candidate of several kernels can be dropped before the last.
         """
         codes, weight = self.problem.codes, self.problem.weight
         kernels, members, everywhere = [], [], []
@@ -334,14 +361,15 @@ class Course:
             left_out[others] = everywhere[-1][others]
             members.append((params, model))
             kernels.append((kernel, others))
-            if can_drop and len(members) == 1 and self.is_behind(left_out, others):
-                words = f"{learned.name}: dropped, far behind in the first half"
+            if can_drop and self.is_behind(left_out):
+                words = f"{learned.name}: dropped, far behind in the first parts"
                 return Tried(learned, members, 0 * left_out, 1.0, np.inf, words)
         alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
         loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
         words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
         if len(members) > 1:
-            words += f", halves differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
+            parts = "halves" if len(members) == 2 else "folds"
+            words += f", {parts} differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
         learned = learned._replace(kernels=kernels)
         return Tried(learned, members, left_out, alone.temperature, loss, words)
 
