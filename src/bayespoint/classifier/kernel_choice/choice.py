@@ -206,7 +206,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         for params, model in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), params))
             models.append(model)
-    from_all = [one.learned.in_common for one in course.tried]
+    from_all = [one.learned.is_learned and one.learned.in_common for one in course.tried]
     n_learned = LEARNED * float(blend.share @ from_all)
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
@@ -279,14 +279,15 @@ class Course:
         most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
         return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
 
-    def is_behind(self, left_out: NDArray[np.float64], half: Any) -> bool:
-        """Whether a candidate can hardly be as good as the best so far, by half of the rows."""
-        is_small = isinstance(half, slice) or 3 * len(half) < len(self.problem.codes)
-        if is_small or self.problem.groups is not None:
+    def is_behind(self, left_out: NDArray[np.float64]) -> bool:
+        """Whether a candidate can hardly be as good as the best so far, by a third of the rows."""
+        seen = np.flatnonzero(left_out.any(axis=1))
+        n_rows = len(left_out)
+        if self.problem.groups is not None or not n_rows / 3 <= len(seen) < n_rows:
             return False
         everyone = np.concatenate([self.everyone, left_out[None]])
-        own = everyone[:, half, self.problem.codes[half]]
-        weight = None if self.problem.weight is None else self.problem.weight[half]
+        own = everyone[:, seen, self.problem.codes[seen]]
+        weight = None if self.problem.weight is None else self.problem.weight[seen]
         chance = plausibility(np.log(np.maximum(own, TINY)), weight)
         return bool(chance[-1] < IMPLAUSIBLE * chance.max())
 
@@ -335,7 +336,7 @@ class Course:
     def try_out(self, learned: Learned, size: int | None, *, can_drop: bool = False) -> Tried:
         """Train with each kernel, and predict the rows that it was not learned from.
 
-        A candidate of two kernels can be dropped after the first.
+        A candidate of several kernels can be dropped before the last.
         """
         codes, weight = self.problem.codes, self.problem.weight
         kernels, members, everywhere = [], [], []
@@ -353,8 +354,8 @@ class Course:
             left_out[others] = everywhere[-1][others]
             members.append((params, model))
             kernels.append((kernel, others))
-            if can_drop and len(members) == 1 and self.is_behind(left_out, others):
-                words = f"{learned.name}: dropped, far behind in the first half"
+            if can_drop and self.is_behind(left_out):
+                words = f"{learned.name}: dropped, far behind in the first parts"
                 return Tried(learned, members, 0 * left_out, 1.0, np.inf, words)
         alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
         loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
