@@ -29,7 +29,7 @@ DEMO := $(VENV)/.demo
 DEV  := $(VENV)/.dev
 DOCS := $(VENV)/.docs
 $(DEMO): EXTRAS := plot,cli
-$(DEV):  EXTRAS := dev
+$(DEV):  EXTRAS := dev,downstream
 $(DOCS): EXTRAS := docs
 $(DEV): $(DEMO)
 $(DOCS): $(DEV)
@@ -128,7 +128,7 @@ check-release: build  ## Check what make build made, in bare environments of eve
 lock: pyproject.toml  ## Renew constraints.txt from the registry
 	rm -rf .venv-lock
 	$(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python $(PIP_INSTALL) -e ".[dev,plot,cli,docs]"
+	.venv-lock/bin/python $(PIP_INSTALL) -e ".[dev,downstream,plot,cli,docs]"
 	{ sed -n '/^#/p' constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable; } > .venv-lock/constraints.txt
 	mv .venv-lock/constraints.txt constraints.txt
 	rm -rf .venv-lock

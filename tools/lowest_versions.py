@@ -4,8 +4,8 @@
     python -m pip install -c lowest.txt dist/*.whl
 
 ``numpy>=2.0`` becomes ``numpy==2.0``: of what the package requires, and of the extras for users.
-The packages that only developers need (``dev``, ``docs``) stay free, and so do the packages that
-pip adds by itself.
+The packages that only developers need (``dev``, ``docs``, ``downstream``) stay free, and so do the
+packages that pip adds by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-FOR_DEVELOPERS = {"dev", "docs"}
+FOR_DEVELOPERS = {"dev", "docs", "downstream"}
 # name, extras in brackets, the lowest version, and a marker
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)\s*(;.*)?")
 

@@ -3,8 +3,8 @@
 A point of class y has one site for each other class j, along t_j = f_y - f_j + u with the noise
 u ~ N(0, noise) of its own output: exp(shift_j t_j - rate_j t_j^2 / 2), which stands for
 Phi(t_j / beta), noise = beta^2. Arrays of sites have shape (n, C); the entries of the own class are
-0. ``posterior`` are the mean and the covariance of the C outputs of each point, ``sites`` are its
-label, shift and rate, and ``removed`` the copies that its cavity lacks; None: one of each.
+0. ``posterior`` are the mean and the covariance of the C outputs of each point, with one copy of
+its sites, and ``sites`` are its label, shift and rate.
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled, inner
 from bayespoint._core.ep import PROBIT, SMALLEST, log_mass, match
-from bayespoint._core.orthants import leads, solve
+from bayespoint._core.orthants import leads
 
 
 @inner
@@ -40,60 +40,18 @@ def with_noise(
 
 
 @inner
-def without_copies(
-    m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float, removed: float
-) -> bool:
-    """Leads in a posterior that has one copy of the sites, if it had ``removed`` of them.
+def with_sites(posterior: tuple, sites: tuple, i: int, noise: float, t: tuple) -> None:
+    """Mean and covariance of t for point i, and its sites, written to the first arrays of ``t``.
 
-    False if there is no such posterior.
-    """
-    size, more, total, pull, sound = len(m), 1.0 - removed, 0.0, 0.0, True
-    for j in range(size):
-        total, pull = total + rate[j], pull + shift[j]
-    k = noise / (1.0 + noise * total)
-    # (I + more S P) times the new mean and covariance is m + more S (shift - k pull rate) and S,
-    # for P = diag(rate) - k rate rate^T.
-    system = np.zeros((size, 2 * size + 1))
-    for i in range(size):
-        held = 0.0
-        for j in range(size):
-            held += S[i, j] * rate[j]
-        system[i, size] = m[i] - more * k * pull * held
-        for j in range(size):
-            system[i, j] = more * rate[j] * (S[i, j] - k * held)
-            system[i, size] += more * S[i, j] * shift[j]
-            system[i, size + 1 + j] = S[i, j]
-        system[i, i] += 1.0
-    if not solve(system):
-        return False
-    for i in range(size):
-        m[i] = system[i, size]
-        for j in range(size):
-            S[i, j] = 0.5 * (system[i, size + 1 + j] + system[j, size + 1 + i])
-        sound = sound and S[i, i] > 0
-    return sound
-
-
-@inner
-def with_sites(
-    posterior: tuple, sites: tuple, i: int, noise: float, t: tuple, removed: NDArray | None
-) -> bool:
-    """Mean and covariance of t with one copy of the sites of point i, and these sites.
-
-    They are written to the first four arrays of ``t``; the fifth is for what is computed meanwhile.
-    False if there is no such posterior.
+    The fifth is for what is computed meanwhile.
     """
     (mean, covariance), (label, shift, rate) = posterior, sites
     m, S, a, b, row = t
-    sound = True
     leads(mean[i], covariance[i], label[i], m, S)
     for p in range(len(m)):
         j = p if p < label[i] else p + 1
         a[p], b[p] = shift[i, j], rate[i, j]
-    if removed is not None:
-        sound = removed[i] == 1.0 or without_copies(m, S, a, b, noise, removed[i])
     with_noise(m, S, a, b, noise, row)
-    return sound
 
 
 @inner
@@ -149,10 +107,7 @@ def empty(size: int) -> tuple:
 
 @compiled
 def wanted_sites(
-    posterior: tuple,
-    sites: tuple,
-    settings: tuple[float, int, float],
-    removed: NDArray | None = None,
+    posterior: tuple, sites: tuple, settings: tuple[float, int, float]
 ) -> tuple[NDArray, NDArray, NDArray]:
     """What the sites of all points should be, and the largest move of each to there.
 
@@ -164,8 +119,8 @@ def wanted_sites(
     new_shift, new_rate, moved = shift.copy(), rate.copy(), np.zeros(len(label))
     t = m, S, a, b, s = empty(shift.shape[1] - 1)
     for i in range(len(label)):
-        sound = with_sites(posterior, sites, i, settings[0], t, removed)
-        if not sound or not agree(m, S, a, b, s, settings):
+        with_sites(posterior, sites, i, settings[0], t)
+        if not agree(m, S, a, b, s, settings):
             moved[i] = np.inf
             continue
         for p in range(len(m)):
@@ -178,14 +133,12 @@ def wanted_sites(
 
 
 @compiled
-def constants(
-    posterior: tuple, sites: tuple, noise: float, removed: NDArray | None = None
-) -> NDArray:
+def constants(posterior: tuple, sites: tuple, noise: float) -> NDArray:
     """Logarithms of the constants of each point's sites, the integral over u among them."""
     constant = np.empty(len(sites[0]))
     t = m, S, a, b, _ = empty(sites[1].shape[1] - 1)
     for i in range(len(constant)):
-        with_sites(posterior, sites, i, noise, t, removed)
+        with_sites(posterior, sites, i, noise, t)
         d, pull = 1.0, 0.0
         for p in range(len(m)):
             d, pull = d + noise * b[p], pull + a[p]

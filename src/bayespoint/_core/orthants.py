@@ -165,30 +165,6 @@ def leads(m: NDArray, S: NDArray, c: int, lead: NDArray, spread: NDArray) -> Non
             spread[p, q] = S[c, c] - S[c, o] - S[j, c] + S[j, o]
 
 
-@inner
-def solve(system: NDArray) -> bool:
-    """Solve A X = B for system = (A, B), in place, by elimination; False if A is singular."""
-    size = len(system)
-    for k in range(size):
-        pivot = k
-        for i in range(k + 1, size):
-            if abs(system[i, k]) > abs(system[pivot, k]):
-                pivot = i
-        if not abs(system[pivot, k]) > 0.0:
-            return False
-        for j in range(k, system.shape[1]):
-            system[k, j], system[pivot, j] = system[pivot, j], system[k, j]
-        for i in range(size):
-            if i != k:
-                share = system[i, k] / system[k, k]
-                for j in range(k, system.shape[1]):
-                    system[i, j] -= share * system[k, j]
-    for k in range(size):
-        for j in range(size, system.shape[1]):
-            system[k, j] /= system[k, k]
-    return True
-
-
 @compiled
 def points_for(n_outputs: int) -> int:
     """Quasi-random points at which Genz's method is good to 1e-3."""
@@ -211,7 +187,7 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
     large as possible. False if there is little noise.
     """
     size, trace, noise_trace = len(m), 0.0, 0.0
-    rows, R, system = np.zeros(size), np.empty((size, size)), np.zeros((size, 2 * size))
+    rows, R = np.zeros(size), np.empty((size, size))
     for i in range(size):
         trace += S[i, i]
         for j in range(size):
@@ -224,15 +200,11 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
         for j in range(size):
             R[i, j] = (S[i, j] - rows[i] - rows[j] + middle) / level + COMMON
         R[i, i] += RIDGE
-        for j in range(size):
-            system[i, j] = R[i, j]
-        system[i, size + i] = 1.0
-    if not solve(system):
-        return False
+    inverse = np.linalg.inv(R)
     for i in range(size):
-        if not system[i, size + i] > 0.0:
+        if not inverse[i, i] > 0.0:
             return False
-        noise[i] = math.sqrt(1.0 / system[i, size + i])
+        noise[i] = math.sqrt(1.0 / inverse[i, i])
     for i in range(size):
         for j in range(size):
             R[i, j] /= noise[i] * noise[j]

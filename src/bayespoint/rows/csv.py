@@ -100,6 +100,8 @@ class CsvBlocks(Blocks):
     def _frame(self, content: bytes, **how: Any) -> Any:
         import pandas as pd
 
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+            how["float_precision"] = "round_trip"  # the default is exact from 3.1 on
         return pd.read_csv(
             io.BytesIO(content), sep=self.delimiter, encoding=self.encoding, index_col=False,
             skipinitialspace=True, low_memory=False, na_values=self.missing,

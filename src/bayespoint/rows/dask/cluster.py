@@ -11,8 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from dask.delayed import Delayed
-from distributed import Client, Future, KilledWorker, get_client, wait
-from distributed.client import ClosedClientError
+from distributed import Client, Future, KilledWorker, client, get_client, wait
 from distributed.comm import CommClosedError
 
 from bayespoint.exceptions import BlockError, ClusterError, one_line
@@ -22,6 +21,8 @@ from bayespoint.tools.monitor import Monitor
 from bayespoint.tools.threads import blas_threads
 from dask import config, delayed
 
+# older versions cancel the tasks instead
+CLOSED: Any = getattr(client, "ClosedClientError", CancelledError)
 RETRIES = 2  # times that a task which raises is run again: a file server may fail once
 POLL = 0.5  # seconds between two looks at the monitor
 NO_WORKERS = 300.0  # seconds after which a cluster without workers is an error
@@ -114,7 +115,7 @@ class Cluster:
         """Turn errors of a lost connection into one that says so."""
         try:
             yield
-        except (CancelledError, ClosedClientError, CommClosedError, TimeoutError) as error:
+        except (CancelledError, CLOSED, CommClosedError, TimeoutError) as error:
             raise self._lost(error) from error
         except Exception as error:
             if self.client.status == "running" or isinstance(error, ClusterError):

@@ -1,16 +1,19 @@
 """Several classes in one posterior, against slow versions, sampling and two classes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from tests.helpers.joint import Plain, by_importance, factor_by_factor, learn, problem, targets
 
-from bayespoint import _core
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian.joint import gaussians
 from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, precisions
+from bayespoint.engines.gaussian.joint.sites import without
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
+from bayespoint.posteriors import Messages
 
 EP = ExpectationPropagation(prior_scale=1.5, tol=1e-10)
 LAPLACE = LaplaceApproximation(prior_scale=1.5, tol=1e-10)
@@ -209,8 +212,8 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_point(engine):
 
 
 @pytest.mark.parametrize("n_classes", [3, 6])
-@pytest.mark.parametrize("removed", [0.25, 0.9])
-def test_sites_do_not_depend_on_the_copies_that_the_posterior_has(n_classes, removed):
+@pytest.mark.parametrize("weight", [0.25, 0.9])
+def test_a_part_of_a_copy_can_be_completed(n_classes, weight):
     rng = np.random.default_rng(0)
     root, mean = rng.normal(size=(n_classes, n_classes)), rng.normal(size=n_classes)
     precision, noise, label = np.linalg.inv(root @ root.T + np.eye(n_classes)), 0.7, 1
@@ -222,18 +225,15 @@ def test_sites_do_not_depend_on_the_copies_that_the_posterior_has(n_classes, rem
 
     def with_copies(copies):
         S = np.linalg.inv(precision + copies * lead.T @ (np.diag(b) - k * np.outer(b, b)) @ lead)
-        f = S @ (precision @ mean + copies * lead.T @ (a - k * a.sum() * b))
-        return f[None], S[None]
+        return S @ (precision @ mean + copies * lead.T @ (a - k * a.sum() * b)), S
 
-    sites = np.array([label]), shift[None], rate[None]
-    settings = noise, 20, 1e-12
-    expected = _core.joint.wanted_sites(with_copies(1.0), sites, settings)
-    constant = _core.joint.constants(with_copies(1.0), sites, noise)
-    some = with_copies(removed), sites
-    found = _core.joint.wanted_sites(*some, settings, np.array([removed]))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9)
-    found = _core.joint.constants(*some, noise, np.array([removed]))
-    np.testing.assert_allclose(found, constant, rtol=1e-9)
-    wrong = _core.joint.wanted_sites(*some, settings)
-    assert np.abs(wrong[0] - expected[0]).max() > 1e-3
+    f, S = with_copies(weight)
+    gaussian = SimpleNamespace(f=f[None], S=S[None])
+    rate[label] = 1 / noise
+    messages = Messages(
+        weight * (rate * (shift.sum() / rate.sum()) - shift)[None], weight * rate[None]
+    )
+    found = without(gaussian, messages, np.array([(weight - 1) / weight]))
+    for (one,), expected in zip(found, with_copies(1.0), strict=True):
+        np.testing.assert_allclose(one, expected, atol=1e-12)
+    assert np.abs(f - with_copies(1.0)[0]).max() > 1e-3

@@ -161,28 +161,29 @@ class JointSites:
 
     def _expect(self) -> None:
         """What all sites should be, given the others, and how far they are from that."""
-        g = self.gaussian
         self._messages = self.messages()
-        settings, several = (self._noise, INNER, STILL), bool(np.any(self._removed != 1.0))
+        settings = self._noise, INNER, STILL
+        f, S = self._with_one_copy()
 
         def some(own: slice) -> tuple[NDArray, NDArray, NDArray]:
-            return _core.joint.wanted_sites(
-                (g.f[own], g.S[own]),
-                (self.codes[own], self.shift[own], self.rate[own]),
-                settings,
-                self._removed[own] if several else None,
-            )
+            sites = self.codes[own], self.shift[own], self.rate[own]
+            return _core.joint.wanted_sites((f[own], S[own]), sites, settings)
 
         found = in_parts(some, len(self.codes), PART)
         *self._wanted, moves = (np.concatenate(one) for one in zip(*found, strict=True))
         self._left = float(moves.max(initial=0.0))
 
+    def _with_one_copy(self) -> tuple[NDArray, NDArray]:
+        """Means and covariances of the outputs if each cavity lacked one copy of its sites."""
+        if np.all(self._removed == 1.0):
+            return self.gaussian.f, self.gaussian.S
+        return without(self.gaussian, self._messages, (self._removed - 1.0) / self.weight)
+
     def log_evidence(self) -> float:
         """The logarithm of the probability of all labels."""
         g, (shift, _) = self.gaussian, self._messages
         sites = self.codes, self.shift, self.rate
-        removed = self._removed if np.any(self._removed != 1.0) else None
-        constant = _core.joint.constants((g.f, g.S), sites, self._noise, removed)
+        constant = _core.joint.constants(self._with_one_copy(), sites, self._noise)
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
         return log_evidence(self.weight @ constant, g.log_determinant, square)
 
@@ -191,13 +192,19 @@ def cavities(
     gaussian: JointGaussian, messages: Messages, share: NDArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and covariances of the outputs of each point without a share of its message."""
-    shift, rate = (share[:, None] * one for one in messages)
+    mean, covariance = without(gaussian, messages, share)
+    return mean, covariance + gaussian.common[:, None, None]
+
+
+def without(
+    gaussian: JointGaussian, messages: Messages, share: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same, without the variance that all outputs of a point have in common."""
     S = gaussian.S
-    system = np.eye(S.shape[1]) - S @ precisions(rate)
-    mean = gaussian.f - np.einsum("nij,nj->ni", S, shift)
+    system = np.eye(S.shape[1]) - S @ (share[:, None, None] * precisions(messages.rate))
+    mean = gaussian.f - np.einsum("nij,nj->ni", S, share[:, None] * messages.shift)
     solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
-    covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
-    return solved[..., 0], covariance + gaussian.common[:, None, None]
+    return solved[..., 0], (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
 
 
 class Extrapolation:
