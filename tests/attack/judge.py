@@ -85,7 +85,7 @@ def is_of_others(warning: warnings.WarningMessage) -> bool:
     of_many = str(warning.message).startswith("The number of unique classes is greater than")
     if warning.category is UserWarning and warning.filename.startswith(HERE):
         return True  # words for users, of the line that they wrote
-    others = ("sklearn", "/joblib/", "pandas/io/formats")  # the last shows cells in a message
+    others = ("sklearn", "/joblib/", "/pandas/")  # which convert and show cells
     return of_many or any(one in warning.filename for one in others)
 
 

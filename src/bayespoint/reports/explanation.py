@@ -99,7 +99,7 @@ class Explanation:
         unknown of the weights: the mutual information of label and weights.
     novelty : float or None
         Share of the training rows that are at least as far from all others, as a p-value; None if
-        the training rows are not known.
+        the training rows are not known, and of perceptrons with a kernel.
     features : list of Push
         What each feature adds to the log-odds of the label, compared with its typical value; the
         largest first.
@@ -223,9 +223,9 @@ def explain(
         is_plain = parts.before is None and (model.table is None or model.table.is_plain)
         training = known if is_plain else None
     far = [None] * len(points)
-    if known is not None:
+    if known is not None and not isinstance(model.space, DualSpace):  # which has no coordinates
         some = known[:: -(-len(known) // MOST_ROWS)]
-        far = novelty(*kernel_values(model, some, points)).tolist()
+        far = novelty(model.transform(some), model.transform(points)).tolist()
     typical = typical_values(X if training is None else training)
     p = model.predict_proba(points)
     found = []
@@ -250,36 +250,22 @@ def column_names(rows: Any) -> list[str]:
     return [f"x{number}" for number in range(shape[1])] if len(shape) > 1 else ["x"]
 
 
-def scaled(model: Model, points: NDArray) -> NDArray:
-    """Rows as the space takes them."""
-    return points if model.scaling is None else model.scaling.transform(points)
-
-
 def given_points(model: Model) -> NDArray:
     """The training rows as they were given, before they were scaled."""
     points, scaling = to_host(model.training[1].points), model.scaling
     return points if scaling is None else points * scaling.scale + scaling.mean
 
 
-def kernel_values(model: Model, some: NDArray, points: NDArray) -> tuple[NDArray, ...]:
-    """Kernel values among training rows, of new rows with these, and of new rows themselves."""
-    if isinstance(model.space, DualSpace):  # which has no coordinates
-        known, new = (scaled(model, rows) for rows in (some, points))
-        kernel = model.space.kernel
-        return kernel(known, known), kernel(new, known), kernel.diag(new)
-    known, new = model.transform(some), model.transform(points)
-    return known @ known.T, new @ known.T, np.square(new).sum(axis=1)
-
-
-def novelty(K: NDArray, k: NDArray, own: NDArray) -> NDArray[np.float64]:
-    """The p-value of each new row, from :func:`kernel_values`; see :func:`explain`."""
-    sizes, own = (np.maximum(one, TINY) for one in (K.diagonal(), own))
+def novelty(known: NDArray, new: NDArray) -> NDArray[np.float64]:
+    """The p-value of each new row, from coordinates; see :func:`explain`."""
+    sizes, own = (np.maximum(np.square(Z).sum(axis=1), TINY) for Z in (known, new))
     noise = NOISE * sizes.mean()
-    inverse = np.linalg.inv(K + noise * np.eye(len(K)))
+    inverse = np.linalg.inv(known @ known.T + noise * np.eye(len(known)))
     left_out = (1 / inverse.diagonal() - noise) / sizes
+    k = new @ known.T
     left = 1 - ((k @ inverse) * k).sum(axis=1) / own
     above = left_out >= left[:, None] - ROUNDING
-    return (1 + above.sum(axis=1)) / (1 + len(K))
+    return (1 + above.sum(axis=1)) / (1 + len(known))
 
 
 def drawn_probabilities(model: Model, points: Any, seed: int | None) -> NDArray[np.float64]:
@@ -326,6 +312,7 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     if model.training is None or any(getattr(one[2], "messages", None) is None for one in parts):
         return []
     problem = model.training[1]
+    scaled = points if model.scaling is None else model.scaling.transform(points)
     task = 0 if model.coding.n_tasks == 1 else code
     sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
@@ -338,9 +325,7 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
             force += r * (r * f).sum(axis=1, keepdims=True) / sums
         pull, mean = Z.T @ force[:, task], member.mean[:, task]
         scale = (mean @ mean) / max(float(mean @ pull), 1e-300)  # of the prior: mean = scale pull
-        total += (
-            weight * sign * scale * force[:, task] * (Z @ space.transform(scaled(model, points))[0])
-        )
+        total += weight * sign * scale * force[:, task] * (Z @ space.transform(scaled)[0])
     labels, rows = model.classes[problem.codes], np.flatnonzero(problem.given)
     told = map(Voice, rows.tolist(), labels, total.tolist())
     return sorted(told, key=lambda one: -one.weight)
