@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,11 @@ from sklearn.exceptions import NotFittedError
 
 import bayespoint
 
+HERE = str(Path(__file__).parent)
 FINE, CLEAR, WRONG = "fine", "clear error", "wrong"
 SECONDS = 60  # that a case may take
 # Errors that say what is wrong are raised on purpose, by code that checks its input.
-ON_PURPOSE = ("bayespoint", "sklearn", "tests.attack")
+ON_PURPOSE = ("bayespoint", "sklearn", "narwhals", "tests.attack")
 # What NumPy says of input that it cannot convert is clear, and users know it.
 NUMPY = ("could not convert", "Unable to convert", "Seed must be between")
 PLAIN = (ValueError, TypeError, MemoryError, NotFittedError)
@@ -79,12 +81,19 @@ def judged(case: Callable[[], str], seconds: int = SECONDS) -> Outcome:
 
 
 def is_of_others(warning: warnings.WarningMessage) -> bool:
-    """Whether scikit-learn itself warns of data that it converts."""
-    return "sklearn" in warning.filename or "/joblib/" in warning.filename
+    """Whether scikit-learn itself warns of data that it converts, or of many classes."""
+    of_many = str(warning.message).startswith("The number of unique classes is greater than")
+    if warning.category is UserWarning and warning.filename.startswith(HERE):
+        return True  # words for users, of the line that they wrote
+    others = ("sklearn", "/joblib/", "/pandas/")  # which convert and show cells
+    return of_many or any(one in warning.filename for one in others)
 
 
 def judged_error(error: Exception) -> Outcome:
-    """An error is clear if it is of an ordinary kind, raised on purpose, and says something."""
+    """An error is clear if it is of an ordinary kind, raised on purpose, and says something.
+
+    Notes are added on purpose as well, to errors of other libraries.
+    """
     frames = list(traceback.walk_tb(error.__traceback__))
     raised_in = frames[-1][0].f_globals.get("__name__", "")
     message = " ".join(str(error).split())
@@ -92,6 +101,7 @@ def judged_error(error: Exception) -> Outcome:
     kind = type(error).__name__
     is_plain = isinstance(error, PLAIN)
     on_purpose = raised_in.startswith(ON_PURPOSE) or type(error).__module__.startswith("bayespoint")
+    on_purpose = on_purpose or hasattr(error, "__notes__")
     by_conversion = message.startswith(NUMPY)
     if is_plain and (on_purpose or by_conversion) and len(message) > 20:
         return Outcome(CLEAR, f"{kind}: {message[:100]}")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from scipy.stats import norm
+from scipy.stats import norm, t
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
 
 from bayespoint import BayesPointClassifier
@@ -130,6 +131,36 @@ def test_the_interval_of_the_log_loss_knows_of_surprises_that_did_not_happen():
     assert lucky.high > 0.01 * np.log(100)  # the expected loss of what is not yet seen
     certain = expected_scores(np.tile([[0.0, 1.0]], (50, 1)), np.ones(50, dtype=int))["log_loss"]
     assert certain.high == 0.0
+
+
+def test_the_interval_of_few_losses_that_are_larger_than_expected_begins_lower():
+    """Of 40 rows, 40 / (40 + 50) of what losses exceed the entropy of the forecasts is believed."""
+    for n, share in ((40, 50 / 90), (4000, 50 / 4050)):
+        codes = np.repeat([0, 1], n // 2)
+        forecast = np.tile([[0.3, 0.7]], (n, 1))
+        found = expected_scores(forecast, codes)["log_loss"]
+        entropy = -0.3 * np.log(0.3) - 0.7 * np.log(0.7)
+        variance = np.log(7 / 3) ** 2 / 4
+        half = DEPENDENCE * t.ppf(0.975, n - 1) * np.sqrt(variance / n)
+        assert found.low == pytest.approx(found.value - half - share * (found.value - entropy))
+        right = expected_scores(np.full((n, 2), 0.5), codes)
+        assert right["log_loss"].low == pytest.approx(np.log(2))  # nothing exceeds anything
+
+
+def test_intervals_cover_the_log_loss_of_rows_without_a_pattern():
+    below = []
+    for k in range(150):
+        rng = np.random.default_rng([4, k])
+        X, y = made_up(rng, 40, np.full(3, 0.25))
+        clf = BayesPointClassifier(kernel="rbf").fit(X, y)
+        X, y = made_up(rng, 2000, np.full(3, 0.25))
+        true, loss = log_loss(y, clf.predict_proba(X)), clf.expected_scores_["log_loss"]
+        seen = -np.log(clf.model_.fact("label_scores")[:, 0])
+        narrow = seen.mean() - DEPENDENCE * t.ppf(0.975, 39) * seen.std() / np.sqrt(40)
+        below.append([true < loss.low, true < narrow])
+    now, plain = np.mean(below, axis=0)
+    assert now < 0.025 + 5 * np.sqrt(0.025 * 0.975 / 150)
+    assert plain > now + 0.02  # the wrong variant: all of what losses say is believed
 
 
 def test_estimates_are_numbers():

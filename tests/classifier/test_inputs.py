@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import parameters
-from bayespoint.exceptions import SparseInputWarning
+from bayespoint.exceptions import KernelError, SparseInputWarning
 from bayespoint.tools import validation
 
 N = 60
@@ -32,6 +32,50 @@ def test_columns_that_are_no_numbers_are_named(odd):
         fit(FRAME.assign(flag=LABELS, **odd), LABELS)
     (note,) = caught.value.__notes__
     assert f"no numbers: {', '.join(map(repr, odd))}. Name" in note
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [[[1]] * N, [{}] * N, pd.arrays.SparseArray(np.arange(N), fill_value=1), DATES.to_period()],
+    ids=["lists", "dictionaries", "sparse", "periods"],
+)
+def test_columns_that_are_no_numbers_are_named_where_others_are_categories(cells):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        fit(pd.DataFrame({"word": ["x"] * N, "odd": cells}), LABELS)
+    assert "no numbers: " in "".join(caught.value.__notes__)
+
+
+def test_new_columns_that_are_no_numbers_are_named():
+    for kind in ({}, {"word": "x"}):
+        clf = fit(FRAME.assign(**kind), LABELS)
+        with pytest.raises((TypeError, ValueError)) as caught:
+            clf.predict(FRAME.assign(a=DATES.date, **kind))
+        assert "no numbers: 'a'" in "".join(caught.value.__notes__)
+
+
+def test_numbers_that_are_too_large():
+    for frame in (FRAME, FRAME.assign(word="x")):
+        for large in (frame.assign(c=[10**400] * N), frame.assign(c=["x"] + [10**400] * (N - 1))):
+            with pytest.raises(ValueError, match=r"float64 cannot hold|mixes text and numbers"):
+                fit(large, LABELS)
+    with pytest.raises(ValueError, match="float64 cannot hold"):
+        fit([[10**400], [1]], [0, 1])
+    clf = BayesPointClassifier(kernel="linear", categorical_features=[0])
+    with pytest.raises(ValueError, match="float64 cannot hold"):
+        clf.fit([[10**400], [1]], [0, 1])
+
+
+def test_large_numbers_beside_categories_are_summed_without_a_warning():
+    frame = FRAME.assign(word="x", c=[1.7e308, -1.7e308] * (N // 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KernelError, match=r"overflow\. Scale the features"):
+            fit(frame, LABELS)
+
+
+def test_labels_of_several_types():
+    with pytest.raises(TypeError, match="all text or all numbers"):
+        fit(FRAME, pd.Series(["a", 1] * (N // 2)))
 
 
 def test_other_errors_have_no_note():

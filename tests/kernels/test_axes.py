@@ -72,6 +72,14 @@ def test_matrices_are_positive_definite(kernel):
     assert (kernel.fitted(X).diag(X) == 1).all()
 
 
+def test_a_single_feature_that_is_constant():
+    X = np.full((5, 1), 1.5)
+    with np.errstate(all="raise"):
+        for kernel in (ExponentialKernel(ranks=True), AdditiveKernel()):
+            values = kernel.fitted(X)(X + 1, X)
+            assert np.isfinite(values).all() and np.ptp(values) == 0
+
+
 def test_functions_are_rougher_than_gaussian_ones():
     X = np.linspace(0, 3, 40)[:, None]
     assert eigvalsh(ExponentialKernel()(X, X))[0] > 1e-3 > eigvalsh(RadialKernel()(X, X))[0]

@@ -109,6 +109,13 @@ def test_novelty_is_a_rank_among_left_out_rows():
     np.testing.assert_allclose(novelty(known, new), slow)
 
 
+def test_perceptrons_have_no_novelty():
+    points, labels = problem(40)
+    clf = BayesPointClassifier(engine="perceptron", kernel="rbf", ridge="mean", random_state=0)
+    (one,) = explain(clf.fit(points, labels), points[:1], training=points)
+    assert one.novelty is None and one.probability == clf.predict_proba(points[:1]).max()
+
+
 @pytest.mark.parametrize("multi_class", ["one_vs_rest", "joint"])
 def test_voices_add_up_to_the_output(multi_class):
     clf = BayesPointClassifier(kernel="linear", multi_class=multi_class).fit(X[::2], Y[::2])

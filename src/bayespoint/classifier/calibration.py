@@ -211,11 +211,14 @@ def expected_scores(
     dict of str to Estimate
         ``"error"``, with the exact (Clopper-Pearson) interval of as many independent rows as say
         as much, and ``"log_loss"``. The mean of few losses is skewed: its interval begins where
-        Student's does, and ends where that of its logarithm does. Few surprising rows decide on a
-        log-loss, and there may be none among the training rows. So its variance is the larger of
-        what was seen and what the forecasts themselves make one expect. Of groups, both variances
-        are multiplied by how much more the sums of groups vary than they would if rows were
-        independent (E. L. Korn and B. I. Graubard, 1998).
+        Student's does, and ends where that of its logarithm does. It begins lower if losses are
+        larger than the forecasts themselves make one expect, since left-out forecasts of few rows
+        without a pattern are worse than those of new rows: each leans towards the labels of the
+        others. Of this difference, as of a temperature, only n / (n + 50) is believed. Few
+        surprising rows decide on a log-loss, and there may be none among the training rows. So its
+        variance is the larger of what was seen and what was to be expected. Of groups, both
+        variances are multiplied by how much more the sums of groups vary than they would if rows
+        were independent (E. L. Korn and B. I. Graubard, 1998).
 
     Examples
     --------
@@ -291,9 +294,10 @@ def expected_scores_of_parts(
     widths = DEPENDENCE * stdtrit(max(units - 1, 1.0), HIGH)  # Student's quantile
     known = n / of_errors * (ndtri(HIGH) / widths) ** 2  # independent points that say as much
     half = widths * np.sqrt(variance * of_losses / n)
+    excess = max(seen - mean, 0.0) * (1 - trusted(units))
     return {
         "error": error_estimate(float(known), wrong),
-        "log_loss": loss_estimate(seen, float(half), n_learned / units),
+        "log_loss": loss_estimate(seen, float(half), n_learned / units, float(excess)),
     }
 
 
@@ -316,13 +320,13 @@ def error_estimate(n: float, wrong: float) -> Estimate:
     return Estimate(wrong, low, high)
 
 
-def loss_estimate(seen: float, half: float, optimism: float) -> Estimate:
+def loss_estimate(seen: float, half: float, optimism: float, excess: float = 0.0) -> Estimate:
     """A mean loss, ``optimism`` more than was seen, with its interval.
 
-    It begins ``half`` below what was seen. The other end is that of the logarithm, loss
+    It begins ``half + excess`` below what was seen. The other end is that of the logarithm, loss
     exp(half / loss); where this factor would exceed e, it is in proportion to ``half``.
     """
     loss = seen + optimism
     ratio = min(half / max(loss, TINY), 1.0)
     stretch = np.expm1(ratio) / ratio if ratio > 0 else 1.0
-    return Estimate(loss, max(0.0, seen - half), float(loss + half * stretch))
+    return Estimate(loss, max(0.0, seen - half - excess), float(loss + half * stretch))

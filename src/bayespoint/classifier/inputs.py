@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,13 +23,13 @@ from bayespoint.tools.memory import SMALL, available_memory
 from bayespoint.tools.validation import (
     check_array,
     column_or_1d,
+    columns_named,
     missing_labels,
     new_points,
     validate_data,
 )
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
-CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
 
 def validated(
@@ -51,13 +49,11 @@ def validated(
     device = find_device(estimator.device, X)
     y = to_numpy(y)
     check_labels(y)
-    with columns_named(X):
-        if reset:
+    if reset:
+        with columns_named(X):
             X, table = learned_categories(estimator, X)
-        has_categories = table is not None and len(table.categories) > 0
-        if has_categories:
-            points = new_points(estimator, X, table=table, reset=reset)
-    if has_categories:
+    if table is not None and len(table.categories):
+        points = new_points(estimator, X, table=table, reset=reset)
         labels = plain_labels(estimator, X, y)
         if device is not None:
             points = of_type(to_device(points, device), space.device_dtype)
@@ -66,7 +62,7 @@ def validated(
         points = device_points(estimator, X, device, space.device_dtype, reset=reset)
         return points, plain_labels(estimator, X, y), None
     is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
-    with columns_named(X), np.errstate(over="ignore", invalid="ignore"):  # of a sum, see sklearn
+    with columns_named(X):
         points, labels = validate_data(
             estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
             reset=reset, accept_sparse="csr" if takes_sparse else False,
@@ -147,23 +143,6 @@ def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 parts = list(points_elsewhere(estimator, block.X))
             yield from parts
-
-
-@contextmanager
-def columns_named(X: Any) -> Iterator[None]:
-    """Add to errors of conversion which columns of a data frame are no numbers."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
-        names = [repr(name) for name, kind in kinds if getattr(kind, "kind", "O") not in "biuf"]
-        if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
-            error.add_note(
-                f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
-                ". Name columns of categories in categorical_features, or leave it at "
-                "'from_dtype', and make numbers of dates."
-            )
-        raise
 
 
 def check_labels(y: Any) -> None:

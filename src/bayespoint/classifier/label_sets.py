@@ -205,7 +205,7 @@ class Cells:
         needed = int(np.ceil((1 - ROUNDING) / (1 - coverage))) - 1
         names = [f" of class {label}" for label in classes.tolist()] if per_class else [""]
         for y, name in enumerate(names):
-            for group in [None] if groups is None else np.unique(self._of_new).tolist():
+            for group in [None] if groups is None else dict.fromkeys(self._of_new.tolist()):
                 n = int(self._members(y, group).sum())
                 if n < needed:
                     where = name if group is None else f"{name} in group {group!r}"

@@ -74,8 +74,7 @@ class BlockError(Attributes, ValueError):
     block: int
     problem: str
 
-    def __str__(self) -> str:
-        return f"Block {self.block} {self.problem}."
+    text = "Block {self.block} {self.problem}."
 
 
 class BlocksChangedError(BlockError):
@@ -123,11 +122,10 @@ class CheckpointError(Attributes, ValueError):
     path: str
     problem: str
 
-    def __str__(self) -> str:
-        return (
-            f"The fit cannot continue from {self.path}: {self.problem}. Remove the file, or "
-            "choose another one, to start again."
-        )
+    text = (
+        "The fit cannot continue from {self.path}: {self.problem}. Remove the file, or "
+        "choose another one, to start again."
+    )
 
 
 class ClusterError(Attributes, RuntimeError):
@@ -153,8 +151,7 @@ class ClusterError(Attributes, RuntimeError):
     reason: str
     remedy: str
 
-    def __str__(self) -> str:
-        return f"The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
+    text = "The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
 
 
 class DeviceError(Attributes, RuntimeError):
@@ -178,11 +175,10 @@ class DeviceError(Attributes, RuntimeError):
     device: str
     reason: str
 
-    def __str__(self) -> str:
-        return (
-            f'device={self.device!r} cannot be used: {self.reason}. Set device=None or "cpu" to '
-            "work without a GPU."
-        )
+    text = (
+        'device={self.device!r} cannot be used: {self.reason}. Set device=None or "cpu" to '
+        "work without a GPU."
+    )
 
 
 class EmptyVersionSpaceError(Attributes, ValueError):
@@ -207,13 +203,12 @@ class EmptyVersionSpaceError(Attributes, ValueError):
     n_points: int
     n_wrong: int
 
-    def __str__(self) -> str:
-        return (
-            "Version space is empty: no weight vector classifies all training rows correctly "
-            f"(least squares gets {self.n_wrong} of {self.n_points} wrong). Use GibbsSampler with "
-            "label_noise > 0, set a ridge, or use a richer kernel. Equal rows with different "
-            "labels need one of the first two."
-        )
+    text = (
+        "Version space is empty: no weight vector classifies all training rows correctly "
+        "(least squares gets {self.n_wrong} of {self.n_points} wrong). Use GibbsSampler with "
+        "label_noise > 0, set a ridge, or use a richer kernel. Equal rows with different "
+        "labels need one of the first two."
+    )
 
 
 class ModelFileError(Attributes, ValueError):

@@ -86,12 +86,11 @@ class NotSeparableWarning(Attributes, ConvergenceWarning):
             "max_epochs if the classes are separable"
         )
 
-    def __str__(self) -> str:
-        return (
-            f"{self.n_failed} of {self.n_runs} perceptrons still made mistakes after "
-            f"{self.max_epochs} epochs; training error of the Bayes point: "
-            f"{self.training_error:.2%}. Remedy: {self.remedy}."
-        )
+    text = (
+        "{self.n_failed} of {self.n_runs} perceptrons still made mistakes after "
+        "{self.max_epochs} epochs; training error of the Bayes point: "
+        "{self.training_error:.2%}. Remedy: {self.remedy}."
+    )
 
 
 class NotConvergedWarning(TaskWarning, ConvergenceWarning):
@@ -237,13 +236,12 @@ class FactorisedWarning(TaskWarning, UserWarning):
 
     variance_ratio: float
 
-    def __str__(self) -> str:
-        return (
-            f"Independent weights matter: the predictive variance of a training "
-            f"row{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
-            "Remedy: engine='ep' with dense X if there is memory for it, centred features, or a "
-            "smaller prior_scale."
-        )
+    text = (
+        "Independent weights matter: the predictive variance of a training "
+        "row{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
+        "Remedy: engine='ep' with dense X if there is memory for it, centred features, or a "
+        "smaller prior_scale."
+    )
 
 
 class CutMarginalsWarning(Attributes, UserWarning):
@@ -266,12 +264,11 @@ class CutMarginalsWarning(Attributes, UserWarning):
     beta: float
     height: float
 
-    def __str__(self) -> str:
-        return (
-            f"With beta={self.beta:g} a marginal still has {self.height:.1%} of its height where "
-            "its grid ends: the length of the mean is off by about as much, its direction by "
-            "little. Remedy: a larger beta, or a larger C, which widens the grids."
-        )
+    text = (
+        "With beta={self.beta:g} a marginal still has {self.height:.1%} of its height where "
+        "its grid ends: the length of the mean is off by about as much, its direction by "
+        "little. Remedy: a larger beta, or a larger C, which widens the grids."
+    )
 
 
 class BoundReachedWarning(Attributes, UserWarning):
@@ -361,9 +358,8 @@ class ModelVersionWarning(Attributes, UserWarning):
     saved: str
     running: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} was written with scikit-learn {self.saved} and is read with "
-            f"{self.running}: transformers may work differently in another release. Compare a few "
-            "predictions with earlier ones, then save the model again."
-        )
+    text = (
+        "{self.path} was written with scikit-learn {self.saved} and is read with "
+        "{self.running}: transformers may work differently in another release. Compare a few "
+        "predictions with earlier ones, then save the model again."
+    )

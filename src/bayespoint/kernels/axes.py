@@ -67,6 +67,8 @@ class Ranks:
         xp, knots, ranks = namespace(X), beside(X, self.knots), beside(X, self.ranks)
         x = (float64(X) - beside(X, self.low)) / beside(X, self.width)
         x = xp.clip(x, 0.0, 1.0) + APART * xp.arange(X.shape[1], device=X.device)
+        if len(knots) == 1:  # a single feature, which is constant
+            return cast(ranks + 0 * x, X.dtype)
         k = xp.clip(xp.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
         gap = knots[k + 1] - knots[k]
         # A constant feature has one knot, 2 before the next feature's: there is no way from it.

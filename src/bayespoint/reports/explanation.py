@@ -14,6 +14,7 @@ from scipy.special import entr, logit
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.html import short
+from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
@@ -98,7 +99,7 @@ class Explanation:
         unknown of the weights: the mutual information of label and weights.
     novelty : float or None
         Share of the training rows that are at least as far from all others, as a p-value; None if
-        the training rows are not known.
+        the training rows are not known, and of perceptrons with a kernel.
     features : list of Push
         What each feature adds to the log-odds of the label, compared with its typical value; the
         largest first.
@@ -222,7 +223,7 @@ def explain(
         is_plain = parts.before is None and (model.table is None or model.table.is_plain)
         training = known if is_plain else None
     far = [None] * len(points)
-    if known is not None:
+    if known is not None and not isinstance(model.space, DualSpace):  # which has no coordinates
         some = known[:: -(-len(known) // MOST_ROWS)]
         far = novelty(model.transform(some), model.transform(points)).tolist()
     typical = typical_values(X if training is None else training)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +18,9 @@ from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils import column_or_1d as sklearn_column_or_1d
 from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
 from sklearn.utils.validation import validate_data as sklearn_validate_data
+
+# Errors of NumPy, pandas and Polars, of cells that are no numbers.
+CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)|array element|fill value")
 
 __all__ = ["check_choice", "check_flag", "check_number", "parameter_error"]
 
@@ -232,8 +236,13 @@ def alone() -> Iterator[None]:
 def _one_at_a_time(check: Callable[P, R]) -> Callable[P, R]:
     @wraps(check)
     def checked(*arguments: P.args, **named: P.kwargs) -> R:
-        with alone():
-            return check(*arguments, **named)
+        try:
+            with alone(), np.errstate(over="ignore", invalid="ignore"):  # of a sum, see sklearn
+                return check(*arguments, **named)
+        except TypeError as error:
+            if "not supported between" not in str(error):
+                raise
+            raise TypeError(f"Labels must be all text or all numbers: {error}.") from None
 
     return checked
 
@@ -254,6 +263,25 @@ def has_known_columns(estimator: Any, X: Any) -> bool:
     return names is not None and is_frame and list(X.columns) == names.tolist()
 
 
+@contextmanager
+def columns_named(X: Any) -> Iterator[None]:
+    """Add to errors of conversion which columns of a data frame are no numbers."""
+    try:
+        yield
+    except OverflowError as error:
+        raise ValueError(f"X has a number that float64 cannot hold: {error}.") from None
+    except (TypeError, ValueError) as error:
+        kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        names = [repr(name) for name, kind in kinds if getattr(kind, "kind", "O") not in "biuf"]
+        if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
+            error.add_note(
+                f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
+                ". Name columns of categories in categorical_features, or leave it at "
+                "'from_dtype', and make numbers of dates."
+            )
+        raise
+
+
 def new_points(
     estimator: Any,
     X: Any,
@@ -270,14 +298,15 @@ def new_points(
     is_known = not reset and has_known_columns(estimator, X)
     if table is not None and len(table.categories):
         X = X if hasattr(X, "shape") else np.array(X, dtype=object)
-        if not is_known:
-            validate_data(estimator, X, skip_check_array=True, reset=reset)
-        return table.transform(X)
+        with columns_named(X):
+            if not is_known:
+                validate_data(estimator, X, skip_check_array=True, reset=reset)
+            return table.transform(X)
     if is_known:
         numbers = X.to_numpy()
         if numbers.dtype == np.float64 and np.isfinite(numbers.sum()):
             return np.ascontiguousarray(numbers)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+    with columns_named(X):
         points = validate_data(
             estimator, X, dtype=(np.float64, np.float32), order="C", reset=reset,
             accept_sparse="csr" if accepts_sparse else False,

@@ -108,12 +108,22 @@ def test_what_the_command_trains(tmp_path, numbers_only):
     np.testing.assert_allclose(found, pipeline.predict_proba(frame.assign(unused=0)), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["label", "labelencoder_0", "constant_0"])
+@pytest.mark.parametrize("name", ["label", "labelencoder_0", "constant_0", ""])
 def test_columns_that_are_called_like_a_part_of_the_model(name):
     frame, y = table()
     clf = BayesPointClassifier(kernel="linear").fit(frame.rename(columns={"age": name}), y)
     with pytest.raises(ValueError, match=f"cannot name an input '{name}'.*Rename the column"):
         to_onnx(clf)
+
+
+def test_text_that_is_not_unicode():
+    frame, y = table()
+    for rows, labels in (
+        (frame.assign(colour=pd.Series(["\ud800"] * N, dtype=object)), y),
+        (frame, np.where(y == "no", "\ud800", y)),
+    ):
+        with pytest.raises(ValueError, match="not valid Unicode"):
+            to_onnx(BayesPointClassifier(kernel="linear").fit(rows, labels))
 
 
 def test_a_selection_after_another_step_is_refused():

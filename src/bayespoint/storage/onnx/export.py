@@ -102,6 +102,9 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
             "kernel matrix. Use a kernel of features."
         )
     graph, table = Graph(fitted.n_features), fitted.table
+    for texts in (fitted.classes, *(table.levels if table else ())):
+        if any("\ud800" <= char <= "\udfff" for char in "".join(map(str, texts))):
+            raise ValueError("to_onnx cannot write a label or level that is not valid Unicode.")
     kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
     given = inputs(table, classifier.n_features_in_, kind)
     X = cells(graph, given, table)
@@ -120,10 +123,10 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     )
     made = {name for node in graph.nodes for name in node.output}
     for one in given:
-        if one.name in made | {constant.name for constant in graph.constants}:
+        if not one.name or one.name in made | {constant.name for constant in graph.constants}:
             raise ValueError(
-                f"to_onnx cannot name an input {one.name!r}, as the column is called: the model "
-                "has something else of this name. Rename the column, and fit again."
+                f"to_onnx cannot name an input {one.name!r}, as the column is called: it is empty, "
+                "or the model has something else of this name. Rename the column, and fit again."
             )
     label_kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
     written = helper.make_graph(
