@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.attack import blocks, files, fits, labelling, sequences
+from tests.attack import answers, blocks, files, fits, labelling, sequences, tables
 from tests.attack.judge import CLEAR, FINE, WRONG, judged
 
 PAIR = np.array([[0.3, 0.0, 0.0], [0.0, 2.0, 0.0]]), [0, 1]
@@ -37,10 +37,12 @@ def test_files():
         (labelling.attack_request, 60),
         (blocks.attack_checkpoint, 20),
         (blocks.attack_data, 15),
+        (tables.attack, 40),
+        (answers.attack, 40),
     ],
-    ids=["journals", "requests", "checkpoints", "data"],
+    ids=["journals", "requests", "checkpoints", "data", "tables", "answers"],
 )
-def test_files_and_requests(attack, n):
+def test_other_kinds(attack, n):
     for seed in range(FIRST, FIRST + n):
         name, outcome = attack("", seed)
         assert outcome.kind != WRONG, f"{seed} {name}: {outcome.reason}"
