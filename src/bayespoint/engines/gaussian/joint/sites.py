@@ -116,7 +116,7 @@ class JointSites:
         gaussian = self.gaussian
         variance = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
         variance = variance + self._noise
-        scale = np.stack([np.sqrt(variance), variance])
+        scale = np.stack([np.sqrt(np.maximum(variance, 0.0)), variance])
         point = np.stack(before)
         move = np.stack([self.shift, self.rate]) - point
         self._largest.append(first)
