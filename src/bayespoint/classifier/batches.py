@@ -142,10 +142,10 @@ def learn_from_stream(
         def predicted() -> NDArray:
             return coding.probabilities(*coding.left_out(log_probability, codes))
 
-        facts = {
+        facts = {  # that do not know the model: it is freed without a search for cycles
             "expected_scores": lambda: expected_scores(predicted(), codes),
             "label_scores": lambda: label_scores(predicted(), codes),
-            "left_out_error": lambda: model.fact("expected_scores")["error"].value,
+            "left_out_error": lambda: expected_scores(predicted(), codes)["error"].value,
         }
         run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)
         model: Model = object.__new__(Model)  # dataclasses.replace takes ten times as long

@@ -25,7 +25,7 @@ from bayespoint.tools.arrays import is_tensor, product
 from bayespoint.tools.threads import blas_threads, in_parts
 
 CHUNK = 8192  # rows transformed at a time
-FEW, CACHED = 32, 100_000  # rows of a mixture at a time; kernel values in the processor's cache
+FEW, CACHED = 256, 100_000  # rows of a mixture at a time; kernel values in the processor's cache
 
 Seed = int | np.random.RandomState | None
 
