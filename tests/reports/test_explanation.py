@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald
+from bayespoint.engines import ExpectationPropagation
 from bayespoint.reports import ExplanationDisplay, explain
 from bayespoint.reports.explanation import novelty
 
@@ -131,6 +132,19 @@ def test_voices_add_up_to_the_output(multi_class):
         mean, _ = two.latent_mean_and_variance(X[[row]])
         total = sum(voice.weight for voice in one.voices)
         assert total == pytest.approx(abs(mean[0]), rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+def test_voices_do_not_depend_on_the_unit(size):
+    machines = [
+        BayesPointClassifier(
+            kernel="linear", fit_intercept=False, engine=ExpectationPropagation(prior_scale=scale)
+        ).fit(unit * X, Y)
+        for unit, scale in ((1.0, 1.0), (size, 1 / size))
+    ]
+    (one,), (other,) = explain(machines[0], X[[71]]), explain(machines[1], size * X[[71]])
+    weights = [[voice.weight for voice in told.voices] for told in (one, other)]
+    np.testing.assert_allclose(*weights, rtol=1e-5, atol=1e-9)
 
 
 def test_features_push_as_much_as_replacing_them_changes():

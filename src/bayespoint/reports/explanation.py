@@ -318,14 +318,16 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     total = np.zeros(len(problem.codes))
     for weight, space, member, _ in parts:
         Z, (h, r) = space.transform(problem.points), member.messages
-        f = Z @ member.mean
+        unit = max(float(np.abs(Z).max()), 1e-300)  # squares of huge features would overflow
+        Z, means, new = Z / unit, member.mean * unit, space.transform(scaled)[0] / unit
+        f = Z @ means
         force = h - r * f
         if model.coding.name == "joint":
             sums = np.maximum(r.sum(axis=1, keepdims=True), 1e-300)
             force += r * (r * f).sum(axis=1, keepdims=True) / sums
-        pull, mean = Z.T @ force[:, task], member.mean[:, task]
-        scale = (mean @ mean) / max(float(mean @ pull), 1e-300)  # of the prior: mean = scale pull
-        total += weight * sign * scale * force[:, task] * (Z @ space.transform(scaled)[0])
+        pull, mean = Z.T @ force[:, task], means[:, task]
+        scale = (mean @ pull) / max(float(pull @ pull), 1e-300)  # of the prior: mean = scale pull
+        total += weight * sign * scale * force[:, task] * (Z @ new)
     labels, rows = model.classes[problem.codes], np.flatnonzero(problem.given)
     told = map(Voice, rows.tolist(), labels, total.tolist())
     return sorted(told, key=lambda one: -one.weight)

@@ -70,3 +70,14 @@ def test_rows_on_which_iterations_fail_are_done_exactly(monkeypatch):
     monkeypatch.setattr(one_more, "WORK", 0)
     monkeypatch.setattr(one_more, "FAILED", 0.0)  # all of them
     np.testing.assert_allclose(task.answers(new), exact, atol=1e-12)
+
+
+def test_a_prior_that_rounding_hides_is_named():
+    X, y = problem(20, 2)
+    model = fitted(X, y, "linear", 1.0).model_
+    task = OneMore(model.posterior, 0, model.transform(X), 2 * y - 1)
+    task.rate = (
+        1.0 / np.square(model.transform(X)).sum(axis=1) * 1e20
+    )  # more than the posterior has
+    with pytest.raises(ValueError, match="rounding hides the prior"):
+        task.answers(model.transform(X[:1]))

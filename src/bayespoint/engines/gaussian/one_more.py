@@ -99,10 +99,17 @@ class OneMore:
         """The prior of the weights in the basis."""
         Z, mean = self.Z @ self._basis, self._basis.T @ self.mean
         half = self._basis.T @ self.factor
-        root = np.linalg.inv(np.linalg.cholesky(half @ half.T))
-        precision = root.T @ root - Coordinates(Z).curvature(self.rate)
-        pull = root.T @ (root @ mean) - Z.T @ self.shift
-        root = inverse_root((precision + precision.T) / 2)
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(half @ half.T))
+            precision = root.T @ root - Coordinates(Z).curvature(self.rate)
+            pull = root.T @ (root @ mean) - Z.T @ self.shift
+            root = inverse_root((precision + precision.T) / 2)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "Labels tell so much more of the weights than the prior that rounding hides the "
+                "prior. Remedy: standardize=True, a smaller prior_scale, or for label sets "
+                "calibration=(X, y), rows that were not learned from."
+            ) from None
         return GaussianPrior(root @ (root.T @ pull), root)
 
     def _afresh(self, new: NDArray) -> NDArray[np.float64]:
