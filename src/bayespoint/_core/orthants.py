@@ -1,6 +1,7 @@
 """Which of several correlated Gaussian outputs is the largest."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ UNDER_TAIL = (
     7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00,
 )  # fmt: skip
 FAR = 0.02425
+ZERO: Any = np.int64(0)  # a literal would have a type and a compilation of its own
 GRID = np.arange(-LAST * FINE, LAST * FINE + 2) / FINE
 PHI = np.array([0.5 * math.erfc(-x * ROOT_HALF) for x in GRID])
 HAZARD = np.exp(-0.5 * GRID**2) / ROOT_2_PI / PHI
@@ -292,7 +294,7 @@ def largest(
     shares = np.empty((n, n_classes))
     kept = np.empty(n_classes, dtype=np.int64)
     for i in range(n):
-        best, size, total = np.int64(0), np.int64(0), 0.0  # not literals: one type, one compilation
+        best, size, total = ZERO, ZERO, 0.0
         for c in range(1, n_classes):
             if mean[i, c] > mean[i, best]:
                 best = c
@@ -316,8 +318,8 @@ def largest(
                 for q in range(size):
                     S[p, q] = covariance[i, kept[p], kept[q]]
             together = False
-            if points is not None:
-                together = size > 4 and all_at_once(m, S, points[: most_for(size)], found)
+            if points is not None and size > 4:
+                together = all_at_once(m, S, points[: most_for(size)], found)
             enough = FEWEST if together else points_for(size)
             for k in range(size):
                 if not together or found[k] * size < RARE:

@@ -1,6 +1,7 @@
 """The mean of the softmax of several correlated Gaussian outputs."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,13 +117,13 @@ def softmax_in_plane(mean: NDArray, roots: NDArray) -> NDArray:
         heights, height_weights = nodes_of(rise)
         size = len(nodes)
         sums = np.zeros(size + 1)
-        for k in range(size):
-            sums[k + 1] = sums[k] + weights[k]
+        for j in range(size):
+            sums[j + 1] = sums[j] + weights[j]
         for h in range(len(heights)):
             for c in range(n_classes):
                 f[c], row[c] = mean[i, c] + rise[c] * heights[h], 0.0
             find_dominant(f, slope, nodes[1] - nodes[0], size, first, last)
-            k = np.int64(0)  # not a literal: one type, one compilation
+            k: Any = np.int64(0)  # not a literal: one type, one compilation
             while k < size:
                 end = size
                 for c in range(n_classes):
