@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,7 @@ from sklearn.base import clone
 from bayespoint.classifier.attributes import left_out_probabilities
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.kernel_choice.ascent import most_evident
-from bayespoint.classifier.kernel_choice.blending import (
-    MOST,
-    MOST_OF_MANY,
-    Blend,
-    blended,
-    plausibility,
-)
+from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
     Candidate,
@@ -37,7 +32,6 @@ from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.kernels import ConstantKernel
 from bayespoint.tools.monitor import current_monitor
-from bayespoint.tools.numbers import TINY
 from bayespoint.tools.threads import useful_threads
 
 # Points of the basis with which candidates are compared. Those that count are trained with a larger
@@ -47,19 +41,18 @@ MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or ma
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Plausibility below which a candidate is dropped after its first half: three standard errors. The
-# largest of candidates that had a weight in the end were 2.7 errors behind on the tuning tables.
-IMPLAUSIBLE = 0.01
+FLIPS = 0.005  # rate of wrong labels that is tried on many rows, where some are wrong for sure
+MANY_ROWS = 5000  # so many of more rows say which candidates are worth to be trained on all
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
-Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
+Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
 
 
 class Learned(NamedTuple):
     """A candidate with kernels, and of each the rows that it was not learned from."""
 
     name: str
-    kernels: Iterable[tuple[Any, Any]]
+    kernels: list[tuple[Any, Any]]
     is_learned: bool = True
 
     def weaker(self) -> Learned:
@@ -171,32 +164,25 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     )
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
-    course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
-    largest = basis_size(len(problem.codes), problem.coding.n_tasks, 1) or len(problem.codes)
-    is_large = parameters.n_components == "auto" and largest > MANY_COMPONENTS
-    few: Any = FEW_COMPONENTS if is_large else course.parameters.n_components
     with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
-        for candidate in considered:
-            course.consider(candidate, few)
-        kept = np.flatnonzero(course.blended().share).tolist()
-        for k in kept:
-            course.weaken(k, few)
-        if is_large:
-            course.enlarge(kept)
+        course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
+        free = parameters.n_components == "auto"
+        course = compared(course, considered, chooses=free, flips=any_engine)
         blend, left_out = course.blended(), course.left_out()
     weighed = list(zip(blend.share, course.tried, strict=True))
     reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
     reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
     if any_engine and course.clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
-        found = best_perceptron(problem, gamma, train)
+        ours = course.loss
+        found = best_perceptron(problem, course.some, gamma, train, ours)
         if found is not None:
             params, model, loss = found
-            ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-            rest = "instead" if loss < ours else "not"
+            rest = "not" if model is None or loss >= ours else "instead"
+            few = " expected from some rows" * (model is None)
             reasons.append(
-                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}, mixture {ours:.4f}"
+                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}{few}, mixture {ours:.4f}"
             )
-            if loss < ours:
+            if rest == "instead":
                 return Choice([(1.0, params)], [model], 1.0, None, reasons)
     mixture, models = [], []
     for part, one in weighed:
@@ -206,6 +192,33 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     from_all = [one.learned.is_learned and len(one.members) == 1 for one in course.tried]
     n_learned = LEARNED * float(blend.share @ from_all)
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
+
+
+def compared(course: Course, considered: list[Candidate], *, chooses: bool, flips: bool) -> Course:
+    """Try all candidates, on some of many rows, and train those that count on all of them."""
+    problem, train = course.problem, course.train
+    few: Any = course.parameters.n_components
+    n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
+    largest = basis_size(n_points, n_tasks, 1) or n_points
+    is_many = chooses and n_points > MANY_ROWS
+    is_large = is_many or (chooses and largest > MANY_COMPONENTS)
+    if is_large:
+        few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
+    if is_many:
+        part = problem.part(course.some)
+        course = Course(course.parameters, part, partial(train, part=part))
+    for candidate in considered:
+        course.consider(candidate, few)
+    kept = np.flatnonzero(course.blended().share).tolist()
+    for k in kept:
+        course.weaken(k, few)
+    if is_many and flips:
+        course.allow_flips(kept, few)
+    if is_many:
+        course.extend(problem, train)
+    if is_large:
+        course.enlarge(kept)
+    return course
 
 
 def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
@@ -242,8 +255,7 @@ class Course:
             self.remarks.append(f"not tried, max_time is over: {candidate.name}")
             return
         current_monitor().tell(f"trying {candidate.name}")
-        learned = Learned(candidate.name, self.learn(candidate), bool(candidate.free))
-        self.tried.append(self.try_out(learned, size, can_drop=len(self.tried) > 0))
+        self.tried.append(self.try_out(self.learn(candidate), size))
 
     def weaken(self, k: int, size: int | None) -> None:
         """Make the scale of a candidate that is too sure smaller, as long as that is better."""
@@ -258,12 +270,47 @@ class Course:
         """Train some candidates with a larger basis, if there is time; drop the others."""
         n_machines = sum(len(self.tried[k].members) for k in kept)
         size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
-        has_time = self.clock.left > 0
+        shape = len(self.problem.codes), len(self.problem.classes)
+        has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):
             if k not in kept:
-                self.tried[k] = one._replace(left_out=0 * one.left_out)
+                self.tried[k] = one._replace(left_out=np.zeros(shape))
             elif has_time:
                 self.tried[k] = self.try_out(one.learned, size)
+
+    def allow_flips(self, kept: list[int], size: int | None) -> None:
+        """Let labels be flipped now and then, however clear the case, if that is better."""
+        known, before = self.parameters, list(self.tried)
+        engine = clone(known.engine).set_params(label_noise=FLIPS)
+        if engine.why_not(self.problem.coding.name) is not None or self.clock.left <= 0:
+            return
+        loss, self.parameters = self.loss, replace(known, engine=engine)
+        for k in kept:
+            self.tried[k] = self.try_out(before[k].learned, size)
+        is_sound = all(model.run.converged for k in kept for _, model in self.tried[k].members)
+        if is_sound and self.loss < loss:
+            self.remarks.append(f"labels are flipped at a rate of {FLIPS:.1%}: {self.loss:.4f}")
+        else:
+            self.parameters, self.tried = known, before
+
+    def extend(self, problem: Problem, train: Train) -> None:
+        """Go on with all rows of a problem, of which only some took part so far."""
+        self.problem, self.train = problem, train
+        self.halves = split(problem.points, problem.codes, 0, problem.groups)
+        rows = self.some
+        new = np.setdiff1d(np.arange(len(problem.codes)), rows)
+        for k, one in enumerate(self.tried):
+            kernels = list(one.learned.kernels)
+            for i, (kernel, others) in enumerate(kernels):
+                if not isinstance(others, slice):
+                    share = new[i :: len(kernels)]
+                    kernels[i] = kernel, np.append(rows[others], share)
+            self.tried[k] = one._replace(learned=one.learned._replace(kernels=kernels))
+
+    @property
+    def some(self) -> NDArray[np.intp]:
+        """As many rows of both halves as are enough for comparisons."""
+        return np.sort(np.concatenate([half[: MANY_ROWS // 2] for half in self.halves]))
 
     @property
     def everyone(self) -> NDArray[np.float64]:
@@ -275,15 +322,6 @@ class Course:
         most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
         return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
 
-    def is_behind(self, left_out: NDArray[np.float64], half: Any) -> bool:
-        """Whether a candidate can hardly be as good as the best so far, by half of the rows."""
-        if isinstance(half, slice) or self.problem.groups is not None:
-            return False
-        everyone = np.concatenate([self.everyone, left_out[None]])[:, half, self.problem.codes[half]]
-        weight = None if self.problem.weight is None else self.problem.weight[half]
-        chance = plausibility(np.log(np.maximum(everyone, TINY)), weight)
-        return bool(chance[-1] < IMPLAUSIBLE * chance.max())
-
     def left_out(self) -> NDArray[np.float64]:
         """Probabilities of the rows of each half by the blend of the other one."""
         everyone = self.everyone
@@ -292,15 +330,21 @@ class Course:
             found[others] = self.blended(own).mixed(everyone[:, others])
         return found
 
-    def learn(self, candidate: Candidate) -> Iterator[tuple[Any, Any]]:
+    @property
+    def loss(self) -> float:
+        """What the blend expects of new rows."""
+        codes, weight = self.problem.codes, self.problem.weight
+        return expected_scores(self.left_out(), codes, weight)["log_loss"].value
+
+    def learn(self, candidate: Candidate) -> Learned:
         """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
         problem, halves = self.problem, self.halves
         if not candidate.free:
-            yield candidate.kernel, slice(None)
-            return
+            return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
         parts: list = [(np.concatenate(halves), slice(None))]
         if candidate.in_halves:
             parts = [halves, halves[::-1]]
+        kernels, until = [], np.inf
         for number, (own, others) in enumerate(parts):
             some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
             weight = None if problem.weight is None else problem.weight[some]
@@ -309,18 +353,15 @@ class Course:
             until = self.clock.end_of_search(len(parts) - number)
             search = self.parameters.n_jobs, until, problem.coding.apart
             kernel = most_evident(started, self.parameters.engine, *data, *search)
-            if time.monotonic() > until:
-                self.remarks.append(f"search ended by max_time: {candidate.name}")
-            yield kernel, others
+            kernels.append((kernel, others))
+        cut = ", search ended by max_time" * (time.monotonic() > until)
+        return Learned(candidate.name + cut, kernels)
 
-    def try_out(self, learned: Learned, size: int | None, *, can_drop: bool = False) -> Tried:
-        """Train with each kernel, and predict the rows that it was not learned from.
-
-        A candidate of two kernels can be dropped after the first.
-        """
+    def try_out(self, learned: Learned, size: int | None) -> Tried:
+        """Train with each kernel, and predict the rows that it was not learned from."""
         codes, weight = self.problem.codes, self.problem.weight
-        kernels, members, everywhere = [], [], []
-        left_out = np.zeros((len(codes), len(self.problem.classes)))
+        members, everywhere = [], []
+        left_out = np.empty((len(codes), len(self.problem.classes)))
         for kernel, others in learned.kernels:
             params = {
                 "kernel": kernel,
@@ -333,16 +374,11 @@ class Course:
             everywhere.append(left_out_probabilities(model, codes))
             left_out[others] = everywhere[-1][others]
             members.append((params, model))
-            kernels.append((kernel, others))
-            if can_drop and len(members) == 1 and self.is_behind(left_out, others):
-                words = f"{learned.name}: dropped, far behind in the first half"
-                return Tried(learned, members, 0 * left_out, 1.0, np.inf, words)
         alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
         loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
         words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
         if len(members) > 1:
             words += f", halves differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
-        learned = learned._replace(kernels=kernels)
         return Tried(learned, members, left_out, alone.temperature, loss, words)
 
 
