@@ -219,7 +219,8 @@ def doctests(python: str) -> str:
 
 
 def run(*command: str, **variables: str) -> str:
-    """What a command prints; an error if it fails."""
+    """What a command prints; an error if it fails. It does not see what PYTHONPATH names."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         command,
         stdout=subprocess.PIPE,
@@ -227,7 +228,7 @@ def run(*command: str, **variables: str) -> str:
         text=True,
         check=False,
         cwd=FOLDER.parent,
-        env={**os.environ, **variables},
+        env={**inherited, **variables},
     )
     if done.returncode:
         raise FailedError(f"{' '.join(command)}\n{done.stdout.strip()}")

@@ -5,7 +5,7 @@ import numpy as np
 from bayespoint import _core
 
 RNG = np.random.default_rng(0)
-A, B = RNG.normal(size=(7, 4)), RNG.normal(size=(5, 4))
+A, B = RNG.normal(size=(7, 6)), RNG.normal(size=(5, 6))  # four at once, and two more
 APART = np.abs(A[:, None] - B)  # of all pairs along each axis
 
 

@@ -72,7 +72,7 @@ def test_small_sparse_rows_become_dense():
 
 @pytest.mark.parametrize("is_wide", [False, True], ids=["many rows", "wide"])
 def test_large_sparse_rows_stay_linear_with_a_warning(is_wide, monkeypatch):
-    X = sparse.random_array((40, 60 if is_wide else 5), density=0.5, rng=0, format="csr")
+    X = sparse.random_array((40, 60 if is_wide else 5), density=0.5, random_state=0, format="csr")
     monkeypatch.setattr(parameters, "MOST_DENSE", 100)
     with pytest.warns(SparseInputWarning, match="kernel='auto' is linear"):
         clf = BayesPointClassifier().fit(X, np.arange(40) % 2)

@@ -91,7 +91,7 @@ def test_classes_that_can_be_separated_need_short_steps():
 
 def test_sparse_blocks():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((500, 30), density=0.1, format="csr", rng=rng)
+    X = sparse.random_array((500, 30), density=0.1, format="csr", random_state=rng)
     y = (X @ rng.normal(size=30) + 0.3 * rng.normal(size=500) > 0).astype(int)
     inside = machine("diagonal").fit(X, y)
     outside = machine("diagonal").fit(from_arrays(X, y, block_rows=100))

@@ -93,6 +93,15 @@ def test_mixtures_predict_by_values(n_classes):
         np.testing.assert_allclose(found, getattr(machine, name)(NEW), rtol=1e-7, atol=1e-8)
 
 
+def test_parts_of_rows_are_put_together(monkeypatch):
+    parts = [(0.3, {"kernel": "linear"}), (0.7, {"kernel": KERNELS["sum"]})]
+    machine = BayesPointClassifier(mixture=parts).fit(X, LABELS[3]).model_
+    expected = machine.predict_proba(NEW)
+    monkeypatch.setattr(model, "FEW", 7)
+    monkeypatch.setattr(model, "CACHED", 1)
+    np.testing.assert_allclose(machine.predict_proba(NEW), expected, rtol=1e-12)
+
+
 def test_another_decision_after_the_fit_uses_the_same_form(monkeypatch):
     parts = [(0.3, {"kernel": "linear"}), (0.7, {"kernel": KERNELS["sum"]})]
     clf = BayesPointClassifier(mixture=parts, decision="vote").fit(X, LABELS[2])

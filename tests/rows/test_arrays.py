@@ -66,7 +66,7 @@ def test_the_same_bits_from_files_and_memory(tmp_path):
 
 
 def test_sparse_rows_are_as_many_as_have_entries():
-    X = sparse.random_array((1000, 100_000), density=1e-4, format="csr", rng=0)
+    X = sparse.random_array((1000, 100_000), density=1e-4, format="csr", random_state=0)
     blocks = from_arrays(X, np.arange(1000) % 2)
     assert len(blocks) == 1  # in a dense block of 32 MiB there were 41 of them
     assert abs(blocks.read(0).X - X).nnz == 0

@@ -92,7 +92,7 @@ SUMS = [
 def test_values_are_those_of_the_kernel(kernel):
     X, new = np.random.default_rng(0).normal(size=(2, 12, 3))
     space = ProcessSpace(kernel).fit(X)
-    values, square = space.values(new)
+    values, square = space.values()(new)
     z = space.transform(new)[:, : len(space.lower)]
     np.testing.assert_allclose(values, z @ space.lower.T, rtol=1e-9, atol=1e-9 * square.max())
     nearest = np.abs(values[:, :, None] - kernel(new, X)[:, None]).max(axis=0).min(axis=1)

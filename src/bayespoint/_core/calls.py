@@ -2,6 +2,7 @@
 
 import inspect
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any, ClassVar
 
 from bayespoint.tools.threads import stop_if_cancelled
 
+# Without the enums of the module ``signal``, which take ten times as long as to set a handler.
+SIGNALS: Any = sys.modules.get("_signal", signal)
 UNSAVED = 100  # functions that one call compiles at most
 NOT_SAVED = (
     "Numba cannot save compiled code in its cache. Free disk space, or set the environment "
@@ -75,11 +78,11 @@ class interrupts_later:
             return
         if not self._is_known:  # asked once, since it takes as long as a small call
             interrupts_later._is_known = signal.getsignal(signal.SIGINT) is not None
-        handler = signal.signal(signal.SIGINT, self._hold) if self._is_known else None
+        handler = SIGNALS.signal(signal.SIGINT, self._hold) if self._is_known else None
         if callable(handler):
             self._handler, interrupts_later._outermost = handler, self
         elif handler is not None:
-            signal.signal(signal.SIGINT, handler)  # ignored, or the end of the process: it stays so
+            SIGNALS.signal(signal.SIGINT, handler)  # ignored, or the process ends: it stays so
 
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)
@@ -94,7 +97,7 @@ class interrupts_later:
             self._within._n_inner -= 1
         if self._handler is not None:
             interrupts_later._outermost = None
-            signal.signal(signal.SIGINT, self._handler)
+            SIGNALS.signal(signal.SIGINT, self._handler)
         self.deliver()
 
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
 from bayespoint._core import compiler
-from bayespoint._core.ep import PROBIT, tilt, truncation
+from bayespoint._core.ep import PROBIT, ROOT_HALF, scaled_erfc, tilt, truncation
 
 compiled = partial(compiler.compiled, error_model="numpy")  # no divisor is 0
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
 STEEPEST = 30.0  # bound on scores that are recalibrated
-ROOT_HALF = math.sqrt(0.5)
 LEAST = 0.5 * math.erfc(STEEPEST * ROOT_HALF)
 TINY = 2.3e-308  # the smallest number with all its digits
+SMALL = 1e-100  # a product of two such numbers does not underflow
 
 
 @compiled
@@ -161,6 +161,7 @@ def judge(
     _, noise, flip = law
     n, n_rates = y.shape[1], len(evidence)
     means, variances, gained = np.empty(n_rates), np.empty(n_rates), np.zeros(n_rates)
+    product = np.ones(n_rates)  # of probabilities, whose logarithm is taken when it is small
     z, chance = np.empty(n), np.maximum(np.exp(evidence - evidence.max()), TINY)
     chance /= chance.sum()
     for t in range(len(y)):
@@ -169,34 +170,38 @@ def judge(
             yes, no, middle = 0.0, 0.0, 0.0
             for k in range(n_rates):
                 score = means[k] / math.sqrt(max(variances[k] + noise, TINY))
-                less = flip + (1.0 - 2.0 * flip) * 0.5 * math.erfc(abs(score) * ROOT_HALF)
+                tail = 0.5 * scaled_erfc(abs(score) * ROOT_HALF) * math.exp(-0.5 * score * score)
+                less = flip + (1.0 - 2.0 * flip) * tail
                 yes += chance[k] * (1.0 - less if score > 0 else less)
                 no += chance[k] * (less if score > 0 else 1.0 - less)
                 middle += chance[k] * score
                 if y[t, i] * score > 0:
-                    gained[k] += math.log1p(-less)
+                    product[k] *= 1.0 - less
+                elif less > SMALL:
+                    product[k] *= less
                 else:
                     gained[k] += math.log(less) if less > TINY else truncation(-abs(score))[4]
+                if product[k] < SMALL:
+                    gained[k] += math.log(product[k])
+                    product[k] = 1.0
             z[i] = quantile(yes, middle) if yes < no else -quantile(no, -middle)
         if len(calibration):
             calibrate(z, y[t], calibration[t], share, prior)
-    evidence[:] = share * evidence + gained
+    evidence[:] = share * evidence + gained + np.log(product)
     evidence -= evidence.max()
     return chance
 
 
 @compiled
 def quantile(p: float, start: float) -> float:
-    """The z, at least -STEEPEST, at which Phi(z) = p, for p up to 1/2: Newton's method on log Phi.
-
-    This is concave, so that all steps but the first go up.
-    """
+    """The z, at least -STEEPEST, at which Phi(z) = p up to 1/2: Halley's method on log Phi."""
     if p < LEAST:
         return -STEEPEST
     z, step, log_p = min(max(start, -STEEPEST), 0.0), 1.0, math.log(p)
-    while abs(step) > 1e-7:  # its square is lost in rounding
-        v, _, _, _, log_area = truncation(z)
-        step = (log_p - log_area) / v
+    while abs(step) > 1e-5:  # its third power is lost in rounding
+        v, w, _, _, log_area = truncation(z)
+        newton = (log_p - log_area) / v
+        step = newton / max(1.0 - 0.5 * newton * w / v, 0.5)
         z += step
     return z
 

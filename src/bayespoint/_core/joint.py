@@ -3,8 +3,8 @@
 A point of class y has one site for each other class j, along t_j = f_y - f_j + u with the noise
 u ~ N(0, noise) of its own output: exp(shift_j t_j - rate_j t_j^2 / 2), which stands for
 Phi(t_j / beta), noise = beta^2. Arrays of sites have shape (n, C); the entries of the own class are
-0. ``posterior`` are the mean and the covariance of the C outputs of each point, and ``sites`` are
-its label, shift, rate and ``removed``, the copies that its cavity lacks.
+0. ``posterior`` are the mean and the covariance of the C outputs of each point, ``sites`` are its
+label, shift and rate, and ``removed`` the copies that its cavity lacks; None: one of each.
 """
 
 import math
@@ -14,29 +14,27 @@ from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled, inner
 from bayespoint._core.ep import PROBIT, SMALLEST, log_mass, match
-from bayespoint._core.orthants import leads
+from bayespoint._core.orthants import leads, solve
 
 
 @inner
-def with_noise(m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float) -> None:
+def with_noise(
+    m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float, row: NDArray
+) -> None:
     """From leads to t = lead + u: what the sites say of u is added, in place.
 
     Given the leads T, u has the variance k = noise / (1 + noise sum_j rate_j) and the mean
     k sum_j (shift_j - rate_j T_j).
     """
-    size = len(m)
-    k, pull = noise / (1.0 + noise * rate.sum()), shift.sum()
-    held, spread = 0.0, 0.0
-    row = np.zeros(size)
-    for j in range(size):
-        held += rate[j] * m[j]
-        for i in range(size):
+    size, total, pull, spread = len(m), 0.0, 0.0, 0.0
+    for i in range(size):
+        total, pull, row[i] = total + rate[i], pull + shift[i] - rate[i] * m[i], 0.0
+        for j in range(size):
             row[i] += rate[j] * S[j, i]
+        spread += rate[i] * row[i]
+    k = noise / (1.0 + noise * total)
     for j in range(size):
-        spread += rate[j] * row[j]
-    for j in range(size):
-        m[j] += k * (pull - held)
-    for j in range(size):
+        m[j] += k * pull
         for i in range(size):
             S[j, i] += k * k * spread + k - k * (row[i] + row[j])
 
@@ -49,39 +47,53 @@ def without_copies(
 
     False if there is no such posterior.
     """
-    size = len(m)
-    k, pull = noise / (1.0 + noise * rate.sum()), shift.sum()
-    more = 1.0 - removed
-    system, right = np.eye(size), np.empty((size, size + 1))
-    P = np.diag(rate) - k * np.outer(rate, rate)
-    system += more * (S @ P)
-    right[:, 0] = m + more * (S @ (shift - k * pull * rate))
-    right[:, 1:] = S
-    solved = np.linalg.solve(system, right)
-    m[:] = solved[:, 0]
-    S[:] = 0.5 * (solved[:, 1:] + solved[:, 1:].T)
-    return bool(np.diag(S).min() > 0)
+    size, more, total, pull, sound = len(m), 1.0 - removed, 0.0, 0.0, True
+    for j in range(size):
+        total, pull = total + rate[j], pull + shift[j]
+    k = noise / (1.0 + noise * total)
+    # (I + more S P) times the new mean and covariance is m + more S (shift - k pull rate) and S,
+    # for P = diag(rate) - k rate rate^T.
+    system = np.zeros((size, 2 * size + 1))
+    for i in range(size):
+        held = 0.0
+        for j in range(size):
+            held += S[i, j] * rate[j]
+        system[i, size] = m[i] - more * k * pull * held
+        for j in range(size):
+            system[i, j] = more * rate[j] * (S[i, j] - k * held)
+            system[i, size] += more * S[i, j] * shift[j]
+            system[i, size + 1 + j] = S[i, j]
+        system[i, i] += 1.0
+    if not solve(system):
+        return False
+    for i in range(size):
+        m[i] = system[i, size]
+        for j in range(size):
+            S[i, j] = 0.5 * (system[i, size + 1 + j] + system[j, size + 1 + i])
+        sound = sound and S[i, i] > 0
+    return sound
 
 
 @inner
 def with_sites(
-    posterior: tuple, sites: tuple, i: int, noise: float
-) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, bool]:
-    """Mean and covariance of t with one copy of the sites of point i.
+    posterior: tuple, sites: tuple, i: int, noise: float, t: tuple, removed: NDArray | None
+) -> bool:
+    """Mean and covariance of t with one copy of the sites of point i, and these sites.
 
-    Also the sites, without that of the own class, the rivals they belong to, and whether there is
-    such a posterior.
+    They are written to the first four arrays of ``t``; the fifth is for what is computed meanwhile.
+    False if there is no such posterior.
     """
-    (mean, covariance), (label, shift, rate, removed) = posterior, sites
-    m, S = leads(mean[i], covariance[i], label[i])
-    rivals = np.arange(len(m))
-    rivals[label[i] :] += 1
-    a, b = shift[i][rivals], rate[i][rivals]
+    (mean, covariance), (label, shift, rate) = posterior, sites
+    m, S, a, b, row = t
     sound = True
-    if removed[i] != 1.0:
-        sound = without_copies(m, S, a, b, noise, removed[i])
-    with_noise(m, S, a, b, noise)
-    return m, S, a, b, rivals, sound
+    leads(mean[i], covariance[i], label[i], m, S)
+    for p in range(len(m)):
+        j = p if p < label[i] else p + 1
+        a[p], b[p] = shift[i, j], rate[i, j]
+    if removed is not None:
+        sound = removed[i] == 1.0 or without_copies(m, S, a, b, noise, removed[i])
+    with_noise(m, S, a, b, noise, row)
+    return sound
 
 
 @inner
@@ -128,9 +140,19 @@ def agree(
     return True
 
 
+@inner
+def empty(size: int) -> tuple:
+    """Arrays for :func:`with_sites`."""
+    rows = np.empty((size + 4, size))
+    return rows[0], rows[4:], rows[1], rows[2], rows[3]
+
+
 @compiled
 def wanted_sites(
-    posterior: tuple, sites: tuple, settings: tuple[float, int, float]
+    posterior: tuple,
+    sites: tuple,
+    settings: tuple[float, int, float],
+    removed: NDArray | None = None,
 ) -> tuple[NDArray, NDArray, NDArray]:
     """What the sites of all points should be, and the largest move of each to there.
 
@@ -138,16 +160,16 @@ def wanted_sites(
     t_j + noise without the site; infinite where a site has no cavity. ``settings`` are noise,
     sweeps and tol of :func:`agree`.
     """
-    label, shift, rate, _ = sites
+    label, shift, rate = sites
     new_shift, new_rate, moved = shift.copy(), rate.copy(), np.zeros(len(label))
+    t = m, S, a, b, s = empty(shift.shape[1] - 1)
     for i in range(len(label)):
-        m, S, a, b, rivals, sound = with_sites(posterior, sites, i, settings[0])
-        s = np.empty(len(m))
+        sound = with_sites(posterior, sites, i, settings[0], t, removed)
         if not sound or not agree(m, S, a, b, s, settings):
             moved[i] = np.inf
             continue
         for p in range(len(m)):
-            j = rivals[p]
+            j = p if p < label[i] else p + 1
             step = max(abs(a[p] - shift[i, j]) * math.sqrt(s[p]), abs(b[p] - rate[i, j]) * s[p])
             if step > moved[i] or math.isnan(step):
                 moved[i] = step
@@ -156,13 +178,18 @@ def wanted_sites(
 
 
 @compiled
-def constants(posterior: tuple, sites: tuple, noise: float) -> NDArray:
+def constants(
+    posterior: tuple, sites: tuple, noise: float, removed: NDArray | None = None
+) -> NDArray:
     """Logarithms of the constants of each point's sites, the integral over u among them."""
     constant = np.empty(len(sites[0]))
+    t = m, S, a, b, _ = empty(sites[1].shape[1] - 1)
     for i in range(len(constant)):
-        m, S, a, b, _, _ = with_sites(posterior, sites, i, noise)
-        d = 1.0 + noise * b.sum()
-        constant[i] = 0.5 * noise * a.sum() ** 2 / d - 0.5 * math.log(d)
+        with_sites(posterior, sites, i, noise, t, removed)
+        d, pull = 1.0, 0.0
+        for p in range(len(m)):
+            d, pull = d + noise * b[p], pull + a[p]
+        constant[i] = 0.5 * noise * pull**2 / d - 0.5 * math.log(d)
         for p in range(len(m)):
             q = S[p, p]
             c = 1.0 - b[p] * q

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_2_PI = math.sqrt(2 * math.pi)
@@ -48,7 +48,7 @@ def phi(x: float) -> float:
     return 0.5 * math.erfc(-x * ROOT_HALF)
 
 
-@compiled
+@inner
 def near_phi(x: float) -> float:
     """The same by a table, to 0.3 % of its value."""
     if x < -LAST:
@@ -75,7 +75,7 @@ def quantile(p: float) -> float:
     return top / (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1.0)
 
 
-@compiled
+@inner
 def swap(m: NDArray, S: NDArray, L: NDArray, i: int, j: int) -> None:
     """Exchange two variables, in place."""
     m[i], m[j] = m[j], m[i]
@@ -87,7 +87,7 @@ def swap(m: NDArray, S: NDArray, L: NDArray, i: int, j: int) -> None:
         L[i, k], L[j, k] = L[j, k], L[i, k]
 
 
-@compiled
+@inner
 def ordered_factor(m: NDArray, S: NDArray, L: NDArray) -> None:
     """Order variables such that the least likely to be positive come first; S = L L^T.
 
@@ -121,7 +121,7 @@ def ordered_factor(m: NDArray, S: NDArray, L: NDArray) -> None:
         above[k] = math.exp(-0.5 * t * t) / (ROOT_2_PI * phi(t)) if t > -30 else -t
 
 
-@compiled
+@inner
 def positive(m: NDArray, S: NDArray, uniform: NDArray) -> float:
     """Probability that all variables of N(m, S) are positive; changes m and S.
 
@@ -154,17 +154,39 @@ def positive(m: NDArray, S: NDArray, uniform: NDArray) -> float:
     return total / len(uniform)
 
 
-@compiled
-def leads(m: NDArray, S: NDArray, c: int) -> tuple[NDArray, NDArray]:
-    """Mean and covariance of the differences between output c and all others."""
-    lead, spread = np.empty(len(m) - 1), np.empty((len(m) - 1, len(m) - 1))
+@inner
+def leads(m: NDArray, S: NDArray, c: int, lead: NDArray, spread: NDArray) -> None:
+    """Mean and covariance of the differences between output c and all others, written to both."""
     for p in range(len(m) - 1):
         j = p if p < c else p + 1
         lead[p] = m[c] - m[j]
         for q in range(len(m) - 1):
             o = q if q < c else q + 1
             spread[p, q] = S[c, c] - S[c, o] - S[j, c] + S[j, o]
-    return lead, spread
+
+
+@inner
+def solve(system: NDArray) -> bool:
+    """Solve A X = B for system = (A, B), in place, by elimination; False if A is singular."""
+    size = len(system)
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(system[i, k]) > abs(system[pivot, k]):
+                pivot = i
+        if not abs(system[pivot, k]) > 0.0:
+            return False
+        for j in range(k, system.shape[1]):
+            system[k, j], system[pivot, j] = system[pivot, j], system[k, j]
+        for i in range(size):
+            if i != k:
+                share = system[i, k] / system[k, k]
+                for j in range(k, system.shape[1]):
+                    system[i, j] -= share * system[k, j]
+    for k in range(size):
+        for j in range(size, system.shape[1]):
+            system[k, j] /= system[k, k]
+    return True
 
 
 @compiled
@@ -189,7 +211,7 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
     large as possible. False if there is little noise.
     """
     size, trace, noise_trace = len(m), 0.0, 0.0
-    rows, R = np.zeros(size), np.empty((size, size))
+    rows, R, system = np.zeros(size), np.empty((size, size)), np.zeros((size, 2 * size))
     for i in range(size):
         trace += S[i, i]
         for j in range(size):
@@ -202,11 +224,15 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
         for j in range(size):
             R[i, j] = (S[i, j] - rows[i] - rows[j] + middle) / level + COMMON
         R[i, i] += RIDGE
-    inverse = np.linalg.inv(R)
+        for j in range(size):
+            system[i, j] = R[i, j]
+        system[i, size + i] = 1.0
+    if not solve(system):
+        return False
     for i in range(size):
-        if not inverse[i, i] > 0.0:
+        if not system[i, size + i] > 0.0:
             return False
-        noise[i] = math.sqrt(1.0 / inverse[i, i])
+        noise[i] = math.sqrt(1.0 / system[i, size + i])
     for i in range(size):
         for j in range(size):
             R[i, j] /= noise[i] * noise[j]
@@ -273,7 +299,7 @@ def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> boo
     return False
 
 
-@compiled
+@inner
 def chance(mean: NDArray, S: NDArray, i: int, j: int) -> float:
     """Probability that output i is larger than output j."""
     variance = max(S[i, i] - 2.0 * S[i, j] + S[j, j], 1e-300)
@@ -281,18 +307,23 @@ def chance(mean: NDArray, S: NDArray, i: int, j: int) -> float:
 
 
 @compiled
-def largest(mean: NDArray, covariance: NDArray, uniform: NDArray, points: NDArray) -> NDArray:
+def largest(
+    mean: NDArray, covariance: NDArray, uniform: NDArray, points: NDArray | None
+) -> NDArray:
     """Probability that each output is the largest, (n, C).
 
     From quasi-random points, uniform (Q, C - 2) for Genz's method and normal (Q, C) for all outputs
-    at once. Outputs that hardly ever beat the one of the largest mean are compared in pairs only,
-    and take no part in the probabilities of the others.
+    at once (None for at most four). Outputs that hardly ever beat the one of the largest mean are
+    compared in pairs only, and take no part in the probabilities of the others.
     """
     n, n_classes = mean.shape
     shares = np.empty((n, n_classes))
     kept = np.empty(n_classes, dtype=np.int64)
     for i in range(n):
-        best, size = int(np.argmax(mean[i])), 0
+        best, size, total = np.int64(0), np.int64(0), 0.0  # not literals: one type, one compilation
+        for c in range(1, n_classes):
+            if mean[i, c] > mean[i, best]:
+                best = c
         for c in range(n_classes):
             if c == best or chance(mean[i], covariance[i], c, best) > NEGLIGIBLE:
                 kept[size] = c
@@ -307,16 +338,22 @@ def largest(mean: NDArray, covariance: NDArray, uniform: NDArray, points: NDArra
             shares[i, best] = 1.0
         elif size > 2:
             m, S, found = np.empty(size), np.empty((size, size)), np.zeros(size)
+            lead, spread = np.empty(size - 1), np.empty((size - 1, size - 1))
             for p in range(size):
                 m[p] = mean[i, kept[p]]
                 for q in range(size):
                     S[p, q] = covariance[i, kept[p], kept[q]]
-            together = size > 4 and all_at_once(m, S, points[: most_for(size)], found)
+            together = False
+            if points is not None:
+                together = size > 4 and all_at_once(m, S, points[: most_for(size)], found)
             enough = FEWEST if together else points_for(size)
             for k in range(size):
                 if not together or found[k] * size < RARE:
-                    lead, spread = leads(m, S, k)
+                    leads(m, S, k, lead, spread)
                     found[k] = positive(lead, spread, uniform[:enough])
                 shares[i, kept[k]] = found[k]
-        shares[i] /= shares[i].sum()
+        for c in range(n_classes):
+            total += shares[i, c]
+        for c in range(n_classes):
+            shares[i, c] /= total
     return shares

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core.compiler import compiled
+from bayespoint._core.compiler import compiled, inner
 
 ROOT_2_PI = math.sqrt(2 * math.pi)
 END = 7.5  # 6e-14 of the standard normal distribution lies outside
@@ -36,17 +36,23 @@ def mean_softmax(mean: NDArray, roots: NDArray, points: NDArray) -> NDArray:
     return shares / len(points)
 
 
-@compiled
+@inner
 def nodes_of(slope: NDArray) -> tuple[NDArray, NDArray]:
     """Nodes of the trapezoidal rule that suit the slopes of outputs, and their weights."""
-    steepest = slope.max() - slope.min()
+    low = high = slope[0]
+    for c in range(1, len(slope)):
+        low, high = min(low, slope[c]), max(high, slope[c])
+    steepest = high - low
     parts = int(max(1.0, min(math.ceil(steepest / SLOPE), FINEST)))
-    step = 1.0 / (SLOPE * parts)
-    nodes = step * np.arange(int(2 * END * SLOPE) * parts + 1) - END
-    return nodes, step / ROOT_2_PI * np.exp(-0.5 * nodes * nodes)
+    step, size = 1.0 / (SLOPE * parts), int(2 * END * SLOPE) * parts + 1
+    nodes, weights = np.empty(size), np.empty(size)
+    for k in range(size):
+        nodes[k] = step * k - END
+        weights[k] = step / ROOT_2_PI * math.exp(-0.5 * nodes[k] * nodes[k])
+    return nodes, weights
 
 
-@compiled
+@inner
 def add_softmax(
     f: NDArray, slope: NDArray, nodes: NDArray, weights: NDArray, begin: int, end: int,
     total: NDArray,
@@ -54,7 +60,10 @@ def add_softmax(
     """Add the softmax of f + slope t at some of the nodes t; most exponentials are products."""
     n_classes, step = len(f), nodes[1] - nodes[0]
     e, factor = np.empty(n_classes), np.empty(n_classes)
-    part = int(DOMINANT / max(step * (slope.max() - slope.min()), 1.0)) + 1
+    low = high = slope[0]
+    for c in range(1, n_classes):
+        low, high = min(low, slope[c]), max(high, slope[c])
+    part = int(DOMINANT / max(step * (high - low), 1.0)) + 1
     for start in range(begin, end, part):
         top = 0
         for c in range(1, n_classes):
@@ -73,7 +82,7 @@ def add_softmax(
                 e[c] *= factor[c]
 
 
-@compiled
+@inner
 def find_dominant(
     f: NDArray, slope: NDArray, step: float, size: int, first: NDArray, last: NDArray
 ) -> None:
@@ -99,20 +108,21 @@ def softmax_in_plane(mean: NDArray, roots: NDArray) -> NDArray:
     nodes, in the direction of the larger slopes, only those are visited where no output dominates.
     """
     n, n_classes = mean.shape
-    shares, row = np.zeros((n, n_classes)), np.empty(n_classes)
+    shares, row, f = np.zeros((n, n_classes)), np.empty(n_classes), np.empty(n_classes)
     first, last = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for i in range(n):
-        slope = np.ascontiguousarray(roots[i, :, 0])
+        slope, rise = roots[i, :, 0].copy(), roots[i, :, 1].copy()
         nodes, weights = nodes_of(slope)
-        heights, height_weights = nodes_of(roots[i, :, 1])
+        heights, height_weights = nodes_of(rise)
         size = len(nodes)
         sums = np.zeros(size + 1)
-        sums[1:] = np.cumsum(weights)
+        for k in range(size):
+            sums[k + 1] = sums[k] + weights[k]
         for h in range(len(heights)):
-            f = mean[i] + roots[i, :, 1] * heights[h]
+            for c in range(n_classes):
+                f[c], row[c] = mean[i, c] + rise[c] * heights[h], 0.0
             find_dominant(f, slope, nodes[1] - nodes[0], size, first, last)
-            row[:] = 0.0
-            k = 0
+            k = np.int64(0)  # not a literal: one type, one compilation
             while k < size:
                 end = size
                 for c in range(n_classes):
@@ -124,5 +134,6 @@ def softmax_in_plane(mean: NDArray, roots: NDArray) -> NDArray:
                 if k < end:
                     add_softmax(f, slope, nodes, weights, k, end, row)
                     k = end
-            shares[i] += height_weights[h] * row
+            for c in range(n_classes):
+                shares[i, c] += height_weights[h] * row[c]
     return shares

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,9 +22,10 @@ from bayespoint.posteriors.gaussian import by_values
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
+from bayespoint.tools.threads import blas_threads, in_parts
 
 CHUNK = 8192  # rows transformed at a time
-FEW = 512  # so few of a mixture that their kernel values stay in the processor's cache
+FEW, CACHED = 32, 100_000  # rows of a mixture at a time; kernel values in the processor's cache
 
 Seed = int | np.random.RandomState | None
 
@@ -257,15 +259,6 @@ class Model:
     ) -> NDArray[np.float64]:
         """Outputs f(x) of single classifiers drawn from the posterior; see ``sample_proba``.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_points, n_features)
-            New rows.
-        n_samples : int, default=10
-            Number of classifiers to draw.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the draw.
-
         Returns
         -------
         ndarray of shape (n_points, n_samples, n_tasks)
@@ -340,25 +333,31 @@ class Model:
             return points
         return self.scaling.transform(points.toarray() if issparse(points) else points)
 
-    def _seen(self, points: Any, quick: bool) -> tuple[Any, Any]:
-        """A posterior and the coordinates of points, in the quickest form if that is asked for."""
+    def _answers(self, points: Any, function: Callable[[Any, Any], NDArray], quick: bool) -> list:
+        """A function of a posterior and coordinates of points, in its quickest form if asked for.
+
+        Threads share parts of the points: products of a part are too small to be shared.
+        """
         views, posterior = self.quick
         if views is None or not quick or is_tensor(points):
-            return self.posterior, self.transform(points)
-        points = self._scaled(points)
-        return posterior, (view(points) for view in views)
+            return [function(self.posterior, self.transform(points))]
+        scaled, size = self._scaled(points), max(FEW, CACHED // max(posterior.sizes))
+
+        def answer(own: slice) -> NDArray:
+            return function(posterior, (view(scaled[own]) for view in views))
+
+        with nullcontext() if len(scaled) > size else blas_threads(1):
+            return in_parts(answer, len(scaled), size)
 
     def _apply(
         self, X: Any, function: Callable[[Any, Any], NDArray], quick: bool = True
     ) -> NDArray:
         """Apply a function of a posterior and coordinates to rows, part by part."""
-        size = CHUNK if self.quick[0] is None else FEW
-        parts: Iterable[Any] = chunks(X, size) if hasattr(X, "shape") else X
-        found = []
+        found: list[NDArray] = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
-            for points in parts:
+            for points in chunks(X) if hasattr(X, "shape") else X:
                 try:
-                    found.append(function(*self._seen(points, quick)))
+                    found += self._answers(points, function, quick)
                 except RuntimeError:
                     with memory_errors_in_words(getattr(points, "device", None)):
                         raise

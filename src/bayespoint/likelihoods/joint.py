@@ -95,26 +95,32 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
     """
     n_classes = mean.shape[1]
     mean, covariance = np.ascontiguousarray(mean), np.ascontiguousarray(covariance)
-    cube = unit_cube(max(n_classes - 2, 1), _core.orthants.points_for(n_classes))
-    points = normal_points(n_classes, _core.orthants.most_for(n_classes))
-    shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube, points)
     if n_classes == 3:
-        exact = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
-        shares = np.where(exact > RELIABLE, exact, np.minimum(shares, RELIABLE))
-        shares /= shares.sum(axis=1, keepdims=True)
+        shares = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
+        return np.log(np.maximum(shares / shares.sum(axis=1, keepdims=True), TINY))
+    cube = unit_cube(max(n_classes - 2, 1), _core.orthants.points_for(n_classes))
+    # What is compiled for more than four outputs takes seconds.
+    many = n_classes > 4
+    points = normal_points(n_classes, _core.orthants.most_for(n_classes)) if many else None
+    shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube, points)
     return np.log(np.maximum(shares, TINY))
 
 
 def few_at_a_time(
     function: Callable[..., NDArray], mean: NDArray, other: NDArray, *arguments: Any
 ) -> NDArray[np.float64]:
-    """A compiled function of some points, in short calls."""
+    """A compiled function of some points, in short calls; without points it is not compiled."""
+    if not len(mean):
+        return np.zeros(mean.shape)
     found = in_parts(lambda own: function(mean[own], other[own], *arguments), len(mean), PART)
     return np.concatenate(found)
 
 
 def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64]:
-    """Probability that the output c is larger than both others, by Owen's T function."""
+    """Probability that the output c is larger than both others, by Owen's T function.
+
+    Where it is too small for that, the smaller probability to be larger than one of them.
+    """
     i, j = (other for other in range(3) if other != c)
     lead = mean[:, [c]] - mean[:, [i, j]]
     own = covariance[:, c, c]
@@ -133,7 +139,8 @@ def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64
             for a, b in ((h, k), (k, h))
         ]
     total = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, slopes[0]) - owens_t(k, slopes[1])
-    return np.clip(total - 0.5 * opposite, 0.0, 1.0)
+    share = np.minimum(total - 0.5 * opposite, 1.0)
+    return np.where(share > RELIABLE, share, np.minimum(ndtr(np.minimum(h, k)), RELIABLE))
 
 
 @lru_cache(maxsize=32)

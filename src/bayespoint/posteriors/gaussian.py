@@ -220,11 +220,13 @@ class ValuePosterior(GaussianPosterior):
         super().__init__(mean, np.array(factor, order="C"), posterior.likelihood)
 
     def latent(self, Z: Any) -> tuple[NDArray, NDArray]:
-        """Mean and variance of the outputs, from kernel values and k(x, x)."""
+        """Mean and variance of the outputs, from kernel values, which are lost, and k(x, x)."""
         values, square = Z
-        known = [triangular_squares(values, factor) for factor in self.factor]
-        before = square[:, None] * self.scale**2
-        return values @ self.mean, np.maximum(before - np.stack(known, axis=1), 0.0)
+        mean, variance = values @ self.mean, square[:, None] * self.scale**2
+        for task, factor in enumerate(self.factor, 1):
+            is_last = task == len(self.factor)  # memory that is written anew costs a third more
+            variance[:, task - 1] -= triangular_squares(values, factor, overwrite=is_last)
+        return mean, np.maximum(variance, 0.0)
 
 
 def told(F: NDArray) -> NDArray[np.float64]:
@@ -242,5 +244,5 @@ def by_values(space: Any, posterior: Any) -> tuple[Callable[[NDArray], Any], Any
     is_usual = isinstance(space, ProcessSpace) and type(posterior) is GaussianPosterior
     if is_usual and space.has_rest and space.left * posterior.factor.max() ** 2 <= NEGLIGIBLE:
         with suppress(LinAlgError):
-            return space.values, ValuePosterior(space, posterior)
+            return space.values(), ValuePosterior(space, posterior)
     return space.transform, posterior

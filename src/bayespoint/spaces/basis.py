@@ -25,6 +25,7 @@ from bayespoint.spaces.pivoted_cholesky import (
     partial_cholesky,
     tolerances,
 )
+from bayespoint.spaces.values import Values, values_at
 from bayespoint.tools.arrays import (
     Array,
     check_range,
@@ -358,11 +359,9 @@ class ProcessSpace(BasisSpace):
             self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
         return self
 
-    def values(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Kernel values of new points at those of the basis, and k(x, x); quicker than z(x)."""
-        new = self.kernel.prepare(float64(X))
-        square = in_plain_units(new.norm**2, new.log_unit, new.log_unit)
-        return self._values(new, self._points), square
+    def values(self) -> Values:
+        """A function of new points: kernel values at the basis and k(x, x), quicker than z(x)."""
+        return values_at(self.kernel, self._points)
 
     @property
     def has_device_form(self) -> bool:  # type: ignore[override]

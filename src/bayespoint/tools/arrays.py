@@ -108,10 +108,14 @@ def squares(rows: Array) -> Array:
     return rows.square().sum(1) if is_tensor(rows) else np.einsum("nd,nd->n", rows, rows)
 
 
-def triangular_squares(rows: NDArray, factor: NDArray) -> NDArray[np.float64]:
+def triangular_squares(
+    rows: NDArray, factor: NDArray, overwrite: bool = False
+) -> NDArray[np.float64]:
     """Squared length of F^T z for each row z; an upper triangular F takes half the time."""
-    few = len(rows) < FEW
-    spread = (rows @ factor).T if few else blas.dtrmm(1.0, factor.T, rows.T, lower=1)
+    if len(rows) < FEW:
+        spread = (rows @ factor).T
+    else:
+        spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1, overwrite_b=overwrite)
     return np.einsum("dn,dn->n", spread, spread)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 from sklearn.metrics.pairwise import rbf_kernel
 from tests.helpers.exact import gaussian_times
 from tests.helpers.probit import assert_same, full_sites, machine, prior, problem, separable
@@ -43,6 +43,14 @@ def test_truncated_gaussian_by_quadrature(t):
     assert log_area == pytest.approx(log_ndtr(t), rel=1e-12)
     if t > -10:  # beyond, v and t w cancel
         assert u == pytest.approx(v + t * w, rel=1e-11)
+
+
+def test_scaled_tails():
+    x = np.concatenate([np.linspace(0, 12, 5001), [1e-300, 1e-9, 1e3, 1e9]])
+    found = np.array([_core.ep.truncation(-np.sqrt(2) * one)[0] for one in x[x < 3.5]])
+    np.testing.assert_allclose(found, np.sqrt(2 / np.pi) / erfcx(x[x < 3.5]), rtol=2e-15)
+    found = np.array([_core.ep.truncation(np.sqrt(2) * one)[4] for one in x])
+    np.testing.assert_allclose(found, log_ndtr(np.sqrt(2) * x), rtol=1e-13, atol=1e-300)
 
 
 def test_no_argument_gives_nan():

@@ -99,10 +99,10 @@ class FactorisedPropagation(Propagation):
     Examples
     --------
     >>> import numpy as np
-    >>> from scipy.sparse import random_array
+    >>> from scipy.sparse import csr_array
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.engines import FactorisedPropagation
-    >>> X = random_array((500, 1000), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    >>> X = csr_array(np.random.default_rng(0).random((500, 1000)) < 0.01, dtype=float)
     >>> y = X @ np.sin(np.arange(1000)) > 0
     >>> engine = FactorisedPropagation(prior_scale=0.5)
     >>> clf = BayesPointClassifier(kernel="linear", engine=engine).fit(X, y)

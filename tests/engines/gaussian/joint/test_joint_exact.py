@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from tests.helpers.joint import Plain, by_importance, factor_by_factor, learn, problem, targets
 
+from bayespoint import _core
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian.joint import gaussians
 from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, precisions
@@ -205,3 +206,34 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_point(engine):
         seen.append(np.exp(posterior.decision(Z[[i]], "bayes_point")[0]) - alone)
     assert np.abs(left_out).max() < 0.005
     assert np.abs(seen).max() > 4 * np.abs(left_out).max()  # what knows the label is not that
+
+
+@pytest.mark.parametrize("n_classes", [3, 6])
+@pytest.mark.parametrize("removed", [0.25, 0.9])
+def test_sites_do_not_depend_on_the_copies_that_the_posterior_has(n_classes, removed):
+    rng = np.random.default_rng(0)
+    root, mean = rng.normal(size=(n_classes, n_classes)), rng.normal(size=n_classes)
+    precision, noise, label = np.linalg.inv(root @ root.T + np.eye(n_classes)), 0.7, 1
+    shift, rate = rng.uniform(0, 1, n_classes), rng.uniform(0.1, 1, n_classes)
+    shift[label] = rate[label] = 0.0
+    lead = np.delete(np.eye(n_classes)[label] - np.eye(n_classes), label, axis=0)
+    a, b = np.delete(shift, label), np.delete(rate, label)
+    k = noise / (1 + noise * b.sum())  # the variance of the noise u, given the leads
+
+    def with_copies(copies):
+        S = np.linalg.inv(precision + copies * lead.T @ (np.diag(b) - k * np.outer(b, b)) @ lead)
+        f = S @ (precision @ mean + copies * lead.T @ (a - k * a.sum() * b))
+        return f[None], S[None]
+
+    sites = np.array([label]), shift[None], rate[None]
+    settings = noise, 20, 1e-12
+    expected = _core.joint.wanted_sites(with_copies(1.0), sites, settings)
+    constant = _core.joint.constants(with_copies(1.0), sites, noise)
+    some = with_copies(removed), sites
+    found = _core.joint.wanted_sites(*some, settings, np.array([removed]))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    found = _core.joint.constants(*some, noise, np.array([removed]))
+    np.testing.assert_allclose(found, constant, rtol=1e-9)
+    wrong = _core.joint.wanted_sites(*some, settings)
+    assert np.abs(wrong[0] - expected[0]).max() > 1e-3

@@ -115,7 +115,7 @@ class JointSites:
         """
         gaussian = self.gaussian
         variance = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
-        variance = variance + self._noise
+        variance = np.maximum(variance, 0.0) + self._noise  # wide priors round below 0
         scale = np.stack([np.sqrt(variance), variance])
         point = np.stack(before)
         move = np.stack([self.shift, self.rate]) - point
@@ -159,20 +159,19 @@ class JointSites:
                 return
             self._step(share)
 
-    @property
-    def _sites(self) -> tuple[NDArray, ...]:
-        """As compiled loops take them."""
-        return self.codes, self.shift, self.rate, self._removed
-
     def _expect(self) -> None:
         """What all sites should be, given the others, and how far they are from that."""
         g = self.gaussian
         self._messages = self.messages()
-        settings = self._noise, INNER, STILL
+        settings, several = (self._noise, INNER, STILL), bool(np.any(self._removed != 1.0))
 
         def some(own: slice) -> tuple[NDArray, NDArray, NDArray]:
-            sites = tuple(one[own] for one in self._sites)
-            return _core.joint.wanted_sites((g.f[own], g.S[own]), sites, settings)
+            return _core.joint.wanted_sites(
+                (g.f[own], g.S[own]),
+                (self.codes[own], self.shift[own], self.rate[own]),
+                settings,
+                self._removed[own] if several else None,
+            )
 
         found = in_parts(some, len(self.codes), PART)
         *self._wanted, moves = (np.concatenate(one) for one in zip(*found, strict=True))
@@ -181,7 +180,9 @@ class JointSites:
     def log_evidence(self) -> float:
         """The logarithm of the probability of all labels."""
         g, (shift, _) = self.gaussian, self._messages
-        constant = _core.joint.constants((g.f, g.S), self._sites, self._noise)
+        sites = self.codes, self.shift, self.rate
+        removed = self._removed if np.any(self._removed != 1.0) else None
+        constant = _core.joint.constants((g.f, g.S), sites, self._noise, removed)
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
         return log_evidence(self.weight @ constant, g.log_determinant, square)
 
