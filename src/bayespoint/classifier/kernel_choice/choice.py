@@ -42,8 +42,8 @@ MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or ma
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 FLIPS = 0.005  # rate of wrong labels that is tried on many rows, where some are wrong for sure
-# So many of more rows say which candidates are worth to be trained on all, and the weight of these:
-# a larger basis of the others tells more.
+# So many of more rows say which candidates are trained on all: those whose weight is more than this
+# share of the largest. A larger basis of these tells more than the others.
 MANY_ROWS, LEAST_OF_MANY = 5000, 0.2
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
@@ -136,7 +136,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
        weighed again. Of more than 5000 rows, all this is found on 5000 of them, candidates of a
-       weight below 0.2 are dropped, and a rate of flipped labels of 0.5 % is tried: of many rows
+       fifth of the largest weight are dropped, and a rate of flipped labels of 0.5 % is tried: of many rows
        some have the wrong label, for which a probit model without flips pays at every such row.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
@@ -213,13 +213,14 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool, flip
         course = Course(course.parameters, part, partial(train, part=part))
     for candidate in considered:
         course.consider(candidate, few)
-    least = LEAST_OF_MANY if is_many else 0.0
-    kept = np.flatnonzero(course.blended().share > least).tolist()
+    kept = np.flatnonzero(course.blended().share).tolist()
     for k in kept:
         course.weaken(k, few)
     if is_many and flips:
         course.allow_flips(kept, few)
     if is_many:
+        share = course.blended().share[kept]
+        kept = np.array(kept)[share > LEAST_OF_MANY * share.max()].tolist()
         course.extend(problem, train)
     if is_large:
         course.enlarge(kept)
