@@ -41,7 +41,9 @@ MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or ma
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-FLIPS = 0.005  # rate of wrong labels that is tried on many rows, where some are wrong for sure
+# Rate of wrong labels that is tried on many rows, of which some are wrong for sure; sites of such
+# labels may move for ever.
+FLIPS = {"label_noise": 0.005, "tol": 1e-3, "max_iter": 50}
 # So many of more rows say which candidates are trained on all: those whose weight is more than this
 # share of the largest. A larger basis of these tells more than the others.
 MANY_ROWS, LEAST_OF_MANY = 5000, 0.2
@@ -135,9 +137,10 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
        becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
-       weighed again. Of more than 5000 rows, all this is found on 5000 of them, candidates of a
-       fifth of the largest weight are dropped, and a rate of flipped labels of 0.5 % is tried: of many rows
-       some have the wrong label, for which a probit model without flips pays at every such row.
+       weighed again. Of more than 5000 rows, all this is found on 5000 of them, candidates of
+       less than a fifth of the largest weight are dropped, and a rate of flipped labels of 0.5 %
+       is tried: of many rows some have the wrong label, for which a probit model without flips
+       pays at every such row.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -252,7 +255,7 @@ class Course:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        self.clock = Clock(self.parameters.max_time)
+        self.clock, self.plain = Clock(self.parameters.max_time), self.parameters
         self.halves = split(problem.points, problem.codes, 0, problem.groups)
 
     def consider(self, candidate: Candidate, size: int | None) -> None:
@@ -281,23 +284,28 @@ class Course:
         for k, one in enumerate(self.tried):
             if k not in kept:
                 self.tried[k] = one._replace(left_out=np.zeros(shape))
-            elif has_time:
-                self.tried[k] = self.try_out(one.learned, size)
+        is_flipped = self.parameters is not self.plain
+        if has_time and not self.converge(kept, size) and is_flipped:
+            self.parameters, is_flipped = self.plain, False
+            self.converge(kept, size)
+        if is_flipped:
+            self.remarks.append(f"labels are flipped at a rate of {FLIPS['label_noise']:.1%}")
 
     def allow_flips(self, kept: list[int], size: int | None) -> None:
         """Let labels be flipped now and then, however clear the case, if that is better."""
         known, before = self.parameters, list(self.tried)
-        engine = clone(known.engine).set_params(label_noise=FLIPS)
+        engine = clone(known.engine).set_params(**FLIPS)
         if engine.why_not(self.problem.coding.name) is not None or self.clock.left <= 0:
             return
         loss, self.parameters = self.loss, replace(known, engine=engine)
-        for k in kept:
-            self.tried[k] = self.try_out(before[k].learned, size)
-        is_sound = all(model.run.converged for k in kept for _, model in self.tried[k].members)
-        if is_sound and self.loss < loss:
-            self.remarks.append(f"labels are flipped at a rate of {FLIPS:.1%}: {self.loss:.4f}")
-        else:
+        if not self.converge(kept, size) or self.loss >= loss:
             self.parameters, self.tried = known, before
+
+    def converge(self, kept: list[int], size: int | None) -> bool:
+        """Train some candidates again; whether all converge."""
+        for k in kept:
+            self.tried[k] = self.try_out(self.tried[k].learned, size)
+        return all(model.run.converged for k in kept for _, model in self.tried[k].members)
 
     def extend(self, problem: Problem, train: Train) -> None:
         """Go on with all rows of a problem, of which only some took part so far."""
