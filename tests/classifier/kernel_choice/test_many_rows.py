@@ -46,9 +46,10 @@ def test_candidates_of_many_rows_are_compared_on_some_and_trained_on_all(monkeyp
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.03])
-def test_labels_of_many_rows_may_be_flipped(monkeypatch, share):
+@pytest.mark.parametrize(("share", "tol"), [(0.0, 0.1), (0.03, 0.1), (0.03, 1e-9)])
+def test_labels_of_many_rows_may_be_flipped_where_that_converges(monkeypatch, share, tol):
     monkeypatch.setattr(choice, "MANY_ROWS", 300)
+    monkeypatch.setattr(choice, "FLIPS", choice.FLIPS | {"tol": tol})
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 2))
     y = (X[:, 0] > 0) ^ (rng.random(900) < share)
@@ -56,7 +57,8 @@ def test_labels_of_many_rows_may_be_flipped(monkeypatch, share):
     clf = BayesPointClassifier(random_state=0).fit(X, y)
     told = [line for line in clf.run_.choice if "flipped" in line]
     noise = {params["engine"].label_noise for _, params in members(clf)}
-    assert (len(told) == 1 and noise == {0.005}) if share else (not told and noise == {0.0})
+    is_flipped = share > 0 and tol == 0.1
+    assert len(told) == is_flipped and noise == {0.005 * is_flipped}
 
 
 def members(clf):
