@@ -41,11 +41,9 @@ MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or ma
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Rate of wrong labels that is tried on many rows, of which some are wrong for sure; sites of such
-# labels may move for ever.
+# Rate of wrong labels that is tried on many rows; sites of such labels may move for ever.
 FLIPS = {"label_noise": 0.005, "tol": 1e-3, "max_iter": 50}
-# So many of more rows say which candidates are trained on all: those whose weight is more than this
-# share of the largest. A larger basis of these tells more than the others.
+# So many of more rows say what is trained on all: what has more than this share of most weight.
 MANY_ROWS, LEAST_OF_MANY = 5000, 0.2
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
@@ -70,10 +68,7 @@ class Learned(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A candidate, its machines, and probabilities of the classes of training rows.
-
-    A probability knows neither the label of its row nor a kernel that was learned from it.
-    """
+    """A candidate, its machines, and probabilities of the classes, which do not know their row."""
 
     learned: Learned
     members: list[tuple[dict[str, Any], Model]]  # of each machine its parameters
@@ -138,9 +133,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
        weighed again. Of more than 5000 rows, all this is found on 5000 of them, candidates of
-       less than a fifth of the largest weight are dropped, and a rate of flipped labels of 0.5 %
-       is tried: of many rows some have the wrong label, for which a probit model without flips
-       pays at every such row.
+       small weight are dropped, and a rate of flipped labels of 0.5 % is tried.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -206,9 +199,9 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool, flip
     problem, train = course.problem, course.train
     few: Any = course.parameters.n_components
     n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
-    largest = basis_size(n_points, n_tasks, 1) or n_points
     is_many = chooses and n_points > MANY_ROWS
-    is_large = is_many or (chooses and largest > MANY_COMPONENTS)
+    most = basis_size(n_points, n_tasks, 1) or n_points
+    is_large = chooses and (is_many or most > MANY_COMPONENTS)
     if is_large:
         few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
     if is_many:
@@ -311,14 +304,12 @@ class Course:
         """Go on with all rows of a problem, of which only some took part so far."""
         self.problem, self.train = problem, train
         self.halves = split(problem.points, problem.codes, 0, problem.groups)
-        rows = self.some
-        new = np.setdiff1d(np.arange(len(problem.codes)), rows)
+        new = np.setdiff1d(np.arange(len(problem.codes)), rows := self.some)
         for k, one in enumerate(self.tried):
             kernels = list(one.learned.kernels)
             for i, (kernel, others) in enumerate(kernels):
                 if not isinstance(others, slice):
-                    share = new[i :: len(kernels)]
-                    kernels[i] = kernel, np.append(rows[others], share)
+                    kernels[i] = kernel, np.append(rows[others], new[i :: len(kernels)])
             self.tried[k] = one._replace(learned=one.learned._replace(kernels=kernels))
 
     @property
