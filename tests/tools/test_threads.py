@@ -21,6 +21,7 @@ from bayespoint.tools.threads import (
     in_parallel,
     stop_if_cancelled,
     thread_pool,
+    useful_threads,
 )
 
 
@@ -118,6 +119,18 @@ def test_the_lowest_of_nested_limits_holds(four_threads):
         assert threads_of_blas() == {2}
     with blas_threads(9):
         assert threads_of_blas() == {4}  # a limit never adds threads
+
+
+def test_pools_keep_their_threads_where_products_are_small(four_threads):
+    with useful_threads(9):
+        assert threads_of_blas() == {1}
+        with thread_pool(1) as pool:
+            assert pool.n_threads == 4
+            with thread_pool(1) as inner:  # a pool within a pool shares its threads
+                assert inner.n_threads == 1
+    with blas_threads(1), thread_pool(1) as pool:
+        assert pool.n_threads == 1
+    assert threads_of_blas() == {4}
 
 
 def test_limits_that_overlap_in_several_threads_restore_the_number(four_threads):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,7 +95,10 @@ def fit(
     seed = new_seed(parameters) if before is None else before.seed
     choice = None
     if parameters.chooses(problem.engine):
-        train_one = partial(train_member, parameters, problem, Monitor(), seed)
+
+        def train_one(params: dict[str, Any], part: Problem = problem) -> Model:
+            return train_member(parameters, part, Monitor(), seed, params)
+
         with watch(monitor):
             choice = choose(parameters, problem, train_one)
         model = at_temperature(mixed(choice.mixture, choice.models, problem), choice.temperature)

@@ -184,6 +184,13 @@ class Problem:
         is_alone = len(names) == len(codes) and (self.weight is None or self.weight.max() <= 1)
         return replace(self, groups=None if is_alone else codes)
 
+    def part(self, rows: NDArray[np.intp]) -> Problem:
+        """The same of some of the rows, among which are rows of all classes."""
+        weight, unit = (None if w is None else w[rows] for w in (self.weight, self.unit))
+        groups = None if self.groups is None else group_codes(self.groups[rows], len(rows))
+        points, codes = self.points[rows], self.codes[rows]
+        return replace(self, points=points, codes=codes, weight=weight, unit=unit, groups=groups)
+
     @property
     def n_units(self) -> float | None:
         """Groups, or copies, of equal weight that say as much; None if all copies have weight 1."""

@@ -18,6 +18,7 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.spaces import ProcessSpace
 from bayespoint.tools.arrays import is_tensor, kept, namespace, squares, to_host, triangular_squares
 from bayespoint.tools.attributes import finite, need, optional, shaped
+from bayespoint.tools.threads import useful_threads
 
 STEP = ProbitLikelihood(0.0)
 ROUNDING = 1e-12  # share of the prior variance that is added, so that roots exist
@@ -209,11 +210,13 @@ class ValuePosterior(GaussianPosterior):
     """
 
     def __init__(self, space: ProcessSpace, posterior: GaussianPosterior) -> None:
-        L, self.scale = space.lower, posterior.factor[:, -1, -1]
-        roots = [told(factor[:-1, :-1] / factor[-1, -1]) for factor in posterior.factor]
-        tasks = zip(self.scale, roots, strict=True)
-        factor = [blas.dtrsm(scale, L, root, lower=1, trans_a=1) for scale, root in tasks]
-        mean = blas.dtrsm(1.0, L, posterior.mean[:-1], lower=1, trans_a=1)
+        self.scale = posterior.factor[:, -1, -1]
+        with useful_threads(posterior.factor[0].size):
+            L = space.lower
+            roots = [told(factor[:-1, :-1] / factor[-1, -1]) for factor in posterior.factor]
+            tasks = zip(self.scale, roots, strict=True)
+            factor = [blas.dtrsm(scale, L, root, lower=1, trans_a=1) for scale, root in tasks]
+            mean = blas.dtrsm(1.0, L, posterior.mean[:-1], lower=1, trans_a=1)
         super().__init__(mean, np.array(factor, order="C"), posterior.likelihood)
 
     def latent(self, Z: Any) -> tuple[NDArray, NDArray]:

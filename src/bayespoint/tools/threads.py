@@ -310,12 +310,10 @@ class _Blas:
 
 
 def _set_threads(library: Any, n: int) -> None:
-    """Set the number of threads from any thread of Python, if it is another one.
+    """Set the number of threads from any thread of Python.
 
     threadpoolctl 3.8 ignores all but the first thread that asked, unless that one is forgotten.
     """
-    if library.num_threads == n:
-        return
     forget = getattr(library, "clear_controlling_thread", lambda force: None)
     forget(force=True)
     library.set_num_threads(n)

@@ -53,19 +53,19 @@ def test_relevance_does_not_know_the_labels_that_it_predicts(n, n_folds):
     X[:, 0] += y
     course = course_of(X, y)
     problem = course.problem
-    kernels = list(course.learn(candidates_of(problem)["rbf by relevance"]))
-    assert len(kernels) == n_folds
-    assert sorted(np.concatenate([others for _, others in kernels])) == list(range(n))
+    learned = course.learn(candidates_of(problem)["rbf by relevance"])
+    assert len(learned.kernels) == n_folds and learned.in_common
+    assert sorted(np.concatenate([others for _, others in learned.kernels])) == list(range(n))
     of_all = relevance(problem.points, problem.codes, None, problem.block)
-    for kernel, others in kernels:
+    for kernel, others in learned.kernels:
         own = np.setdiff1d(np.arange(n), others)
         told = relevance(problem.points[own], problem.codes[own], None, problem.block)
         gamma = kernel.get_params()["terms__0__gamma"]
         np.testing.assert_allclose(gamma / gamma.sum(), told, rtol=1e-9)
         assert np.abs(told - of_all).max() > 1e-4  # which would know them
-    sums = [kernel.get_params()["terms__0__gamma"].sum() for kernel, _ in kernels]
+    sums = [kernel.get_params()["terms__0__gamma"].sum() for kernel, _ in learned.kernels]
     np.testing.assert_allclose(sums, sums[0])
-    assert all(kernel.weights == kernels[0][0].weights for kernel, _ in kernels)
+    assert all(kernel.weights == learned.kernels[0][0].weights for kernel, _ in learned.kernels)
 
 
 def test_halves_find_their_widths_apart():
@@ -74,9 +74,9 @@ def test_halves_find_their_widths_apart():
     y = (X[:, 0] > 0).astype(int)
     course = course_of(X, y)
     candidate = candidates_of(course.problem)["a width for each feature"]
-    (first, _), (second, others) = course.learn(candidate)
+    (first, _), (second, others) = course.learn(candidate).kernels
     course.halves = course.halves[::-1]
-    (again, same), (former, _) = course.learn(candidate)
+    (again, same), (former, _) = course.learn(candidate).kernels
     assert np.array_equal(others, same)
     for one, other in ((first, former), (second, again)):
         np.testing.assert_array_equal(one.terms[0].gamma, other.terms[0].gamma)

@@ -15,9 +15,8 @@ def test_after_the_time_nothing_is_tried_but_what_came_first():
     X, y = load_iris(return_X_y=True)
     clf = BayesPointClassifier(random_state=0, max_time=1e-9).fit(X, y)
     assert clf.kernel_.is_linear
-    first, _, ended, *others = clf.run_.choice
+    first, _, *others = clf.run_.choice
     assert first.startswith("100% linear")
-    assert ended == "search ended by max_time: linear"
     assert len(others) == 6
     assert all(line.startswith("not tried, max_time is over") for line in others)
     again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)

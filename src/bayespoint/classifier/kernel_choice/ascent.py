@@ -90,10 +90,10 @@ def most_evident(
 
     most = np.full(len(spread), FURTHEST)
     move, n = 0 * most, len(points)
-    for size in (n // 2, n) if n > MANY else (n,):
+    for size, enough in ((n // 2, 1.0), (n, SMALL_GAIN)) if n > MANY else ((n, SMALL_GAIN),):
         move = climb(
             partial(evidence, size), move, -most, most,
-            enough=SMALL_GAIN * targets.shape[1], max_calls=MOST_FITS, until=until,
+            enough=enough, max_calls=MOST_FITS, until=until,
         ).x  # fmt: skip
     # Rounded, so that it does not matter in which digit a search ended.
     return set_to(clone(candidate.kernel), move.round(1))

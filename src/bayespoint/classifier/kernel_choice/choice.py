@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,7 @@ from sklearn.base import clone
 from bayespoint.classifier.attributes import left_out_probabilities
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.kernel_choice.ascent import most_evident
-from bayespoint.classifier.kernel_choice.blending import (
-    MOST,
-    MOST_OF_MANY,
-    Blend,
-    blended,
-    plausibility,
-)
+from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
     Candidate,
@@ -37,7 +32,6 @@ from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.kernels import ConstantKernel
 from bayespoint.tools.monitor import current_monitor
-from bayespoint.tools.numbers import TINY
 from bayespoint.tools.threads import useful_threads
 
 # Points of the basis with which candidates are compared. Those that count are trained with a larger
@@ -49,12 +43,11 @@ ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# Plausibility below which a candidate is dropped after its first half: three standard errors. The
-# largest of candidates that had a weight in the end were 2.7 errors behind on the tuning tables.
-IMPLAUSIBLE = 0.01
+# So many of more rows say what is trained on all: what has more than this share of most weight.
+MANY_ROWS, LEAST_OF_MANY = 5000, 0.2
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
-Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
+Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
 
 
 class Learned(NamedTuple):
@@ -64,7 +57,7 @@ class Learned(NamedTuple):
     """
 
     name: str
-    kernels: Iterable[tuple[Any, Any]]
+    kernels: list[tuple[Any, Any]]
     is_learned: bool = True
     in_common: bool = False
 
@@ -79,10 +72,7 @@ class Learned(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A candidate, its machines, and probabilities of the classes of training rows.
-
-    A probability knows neither the label of its row nor a kernel that was learned from it.
-    """
+    """A candidate, its machines, and probabilities of the classes, which do not know their row."""
 
     learned: Learned
     members: list[tuple[dict[str, Any], Model]]  # of each machine its parameters
@@ -147,7 +137,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
        becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
-       weighed again.
+       weighed again. Of more than 5000 rows, all this is found on 5000 of them, and candidates of
+       small weight are dropped.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -160,7 +151,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     problem : Problem
         Rows of unit variance, and their classes.
     train : callable
-        Trains a machine with given parameters on the problem.
+        Trains a machine with given parameters on the problem, or on a part of it.
 
     Returns
     -------
@@ -168,47 +159,71 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         What was chosen.
     """
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
-    scale = 1.0 if problem.scaling is None else problem.scaling.scale
-    given: dict[str, Any] = {"constant": parameters.fit_intercept, "scale": scale}
-    given["learns"] = isinstance(problem.engine.prior_scale, str)
-    considered = candidates(problem.points, problem.block, gamma, **given)
+    considered = candidates(
+        problem.points,
+        problem.block,
+        gamma,
+        learns=isinstance(problem.engine.prior_scale, str),
+        constant=parameters.fit_intercept,
+        scale=1.0 if problem.scaling is None else problem.scaling.scale,
+    )
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
-    course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
-    largest = basis_size(len(problem.codes), problem.coding.n_tasks, 1) or len(problem.codes)
-    is_large = parameters.n_components == "auto" and largest > MANY_COMPONENTS
-    few: Any = FEW_COMPONENTS if is_large else course.parameters.n_components
     with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
-        for candidate in considered:
-            course.consider(candidate, few)
-        kept = np.flatnonzero(course.blended().share).tolist()
-        for k in kept:
-            course.weaken(k, few)
-        if is_large:
-            course.enlarge(kept)
+        course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
+        free = parameters.n_components == "auto"
+        course = compared(course, considered, chooses=free)
         blend, left_out = course.blended(), course.left_out()
     weighed = list(zip(blend.share, course.tried, strict=True))
     reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
     reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
     if any_engine and course.clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
-        found = best_perceptron(problem, gamma, train)
+        ours = course.loss
+        found = best_perceptron(problem, course.some, gamma, train, ours)
         if found is not None:
             params, model, loss = found
-            ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-            rest = "instead" if loss < ours else "not"
+            rest = "not" if model is None or loss >= ours else "instead"
+            few = " expected from some rows" * (model is None)
             reasons.append(
-                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}, mixture {ours:.4f}"
+                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}{few}, mixture {ours:.4f}"
             )
-            if loss < ours:
+            if rest == "instead":
                 return Choice([(1.0, params)], [model], 1.0, None, reasons)
     mixture, models = [], []
     for part, one in weighed:
         for params, model in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), params))
             models.append(model)
-    from_all = [one.learned.is_learned and one.learned.in_common for one in course.tried]
+    from_all = [one.learned.in_common for one in course.tried]
     n_learned = LEARNED * float(blend.share @ from_all)
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
+
+
+def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> Course:
+    """Try all candidates, on some of many rows, and train those that count on all of them."""
+    problem, train = course.problem, course.train
+    few: Any = course.parameters.n_components
+    n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
+    is_many = chooses and n_points > MANY_ROWS
+    most = basis_size(n_points, n_tasks, 1) or n_points
+    is_large = chooses and (is_many or most > MANY_COMPONENTS)
+    if is_large:
+        few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
+    if is_many:
+        part = problem.part(course.some)
+        course = Course(course.parameters, part, partial(train, part=part))
+    for candidate in considered:
+        course.consider(candidate, few)
+    kept = np.flatnonzero(course.blended().share).tolist()
+    for k in kept:
+        course.weaken(k, few)
+    if is_many:
+        share = course.blended().share[kept]
+        kept = np.array(kept)[share > LEAST_OF_MANY * share.max()].tolist()
+        course.extend(problem, train)
+    if is_large:
+        course.enlarge(kept)
+    return course
 
 
 def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
@@ -245,9 +260,7 @@ class Course:
             self.remarks.append(f"not tried, max_time is over: {candidate.name}")
             return
         current_monitor().tell(f"trying {candidate.name}")
-        in_common = bool(candidate.free) and (candidate.tied or not candidate.in_halves)
-        learned = Learned(candidate.name, self.learn(candidate), bool(candidate.free), in_common)
-        self.tried.append(self.try_out(learned, size, can_drop=len(self.tried) > 0))
+        self.tried.append(self.try_out(self.learn(candidate), size))
 
     def weaken(self, k: int, size: int | None) -> None:
         """Make the scale of a candidate that is too sure smaller, as long as that is better."""
@@ -262,12 +275,30 @@ class Course:
         """Train some candidates with a larger basis, if there is time; drop the others."""
         n_machines = sum(len(self.tried[k].members) for k in kept)
         size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
-        has_time = self.clock.left > 0
+        shape = len(self.problem.codes), len(self.problem.classes)
+        has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):
             if k not in kept:
-                self.tried[k] = one._replace(left_out=0 * one.left_out)
+                self.tried[k] = one._replace(left_out=np.zeros(shape))
             elif has_time:
                 self.tried[k] = self.try_out(one.learned, size)
+
+    def extend(self, problem: Problem, train: Train) -> None:
+        """Go on with all rows of a problem, of which only some took part so far."""
+        self.problem, self.train = problem, train
+        self.halves = split(problem.points, problem.codes, problem.groups)
+        new = np.setdiff1d(np.arange(len(problem.codes)), rows := self.some)
+        for k, one in enumerate(self.tried):
+            kernels = list(one.learned.kernels)
+            for i, (kernel, others) in enumerate(kernels):
+                if not isinstance(others, slice):
+                    kernels[i] = kernel, np.append(rows[others], new[i :: len(kernels)])
+            self.tried[k] = one._replace(learned=one.learned._replace(kernels=kernels))
+
+    @property
+    def some(self) -> NDArray[np.intp]:
+        """As many rows of both halves as are enough for comparisons."""
+        return np.sort(np.concatenate([half[: MANY_ROWS // 2] for half in self.halves]))
 
     @property
     def everyone(self) -> NDArray[np.float64]:
@@ -279,18 +310,6 @@ class Course:
         most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
         return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
 
-    def is_behind(self, left_out: NDArray[np.float64]) -> bool:
-        """Whether a candidate can hardly be as good as the best so far, by a third of the rows."""
-        seen = np.flatnonzero(left_out.any(axis=1))
-        n_rows = len(left_out)
-        if self.problem.groups is not None or not n_rows / 3 <= len(seen) < n_rows:
-            return False
-        everyone = np.concatenate([self.everyone, left_out[None]])
-        own = everyone[:, seen, self.problem.codes[seen]]
-        weight = None if self.problem.weight is None else self.problem.weight[seen]
-        chance = plausibility(np.log(np.maximum(own, TINY)), weight)
-        return bool(chance[-1] < IMPLAUSIBLE * chance.max())
-
     def left_out(self) -> NDArray[np.float64]:
         """Probabilities of the rows of each half by the blend of the other one."""
         everyone = self.everyone
@@ -299,15 +318,21 @@ class Course:
             found[others] = self.blended(own).mixed(everyone[:, others])
         return found
 
-    def learn(self, candidate: Candidate) -> Iterator[tuple[Any, Any]]:
+    @property
+    def loss(self) -> float:
+        """What the blend expects of new rows."""
+        codes, weight = self.problem.codes, self.problem.weight
+        return expected_scores(self.left_out(), codes, weight)["log_loss"].value
+
+    def learn(self, candidate: Candidate) -> Learned:
         """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
         problem, halves = self.problem, self.halves
         if not candidate.free:
-            yield candidate.kernel, slice(None)
-            return
+            return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
         parts: list = [(np.concatenate(halves), slice(None))]
         if candidate.in_halves:
             parts = self.folds() if candidate.tied else [halves, halves[::-1]]
+        kernels, until = [], np.inf
         for number, (own, others) in enumerate(parts):
             some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
             weight = None if problem.weight is None else problem.weight[some]
@@ -318,11 +343,12 @@ class Course:
                 until = self.clock.end_of_search(1 if candidate.tied else len(parts) - number)
                 search = self.parameters.n_jobs, until, problem.coding.apart
                 kernel = most_evident(started, self.parameters.engine, *data, *search)
-                if time.monotonic() > until:
-                    self.remarks.append(f"search ended by max_time: {candidate.name}")
             if candidate.tied:  # what all parts have in common is found once
                 candidate = candidate._replace(kernel=kernel)
-            yield kernel, others
+            kernels.append((kernel, others))
+        cut = ", search ended by max_time" * (time.monotonic() > until)
+        in_common = candidate.tied or not candidate.in_halves
+        return Learned(candidate.name + cut, kernels, in_common=in_common)
 
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Rows to learn relevance from, and those to predict: of few rows more to learn from."""
@@ -333,14 +359,11 @@ class Course:
         parts = [part for part in found if len(part)]
         return [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(len(parts))]
 
-    def try_out(self, learned: Learned, size: int | None, *, can_drop: bool = False) -> Tried:
-        """Train with each kernel, and predict the rows that it was not learned from.
-
-        A candidate of several kernels can be dropped before the last.
-        """
+    def try_out(self, learned: Learned, size: int | None) -> Tried:
+        """Train with each kernel, and predict the rows that it was not learned from."""
         codes, weight = self.problem.codes, self.problem.weight
-        kernels, members, everywhere = [], [], []
-        left_out = np.zeros((len(codes), len(self.problem.classes)))
+        members, everywhere = [], []
+        left_out = np.empty((len(codes), len(self.problem.classes)))
         for kernel, others in learned.kernels:
             params = {
                 "kernel": kernel,
@@ -353,16 +376,11 @@ class Course:
             everywhere.append(left_out_probabilities(model, codes))
             left_out[others] = everywhere[-1][others]
             members.append((params, model))
-            kernels.append((kernel, others))
-            if can_drop and self.is_behind(left_out):
-                words = f"{learned.name}: dropped, far behind in the first parts"
-                return Tried(learned, members, 0 * left_out, 1.0, np.inf, words)
         alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
         loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
         words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
         if len(members) > 1:
             words += f", parts differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
-        learned = learned._replace(kernels=kernels)
         return Tried(learned, members, left_out, alone.temperature, loss, words)
 
 
@@ -372,6 +390,6 @@ def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Cand
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
     told = relevance(problem.points[own], problem.codes[own], weight, problem.block)
-    kernel: Any = clone(candidate.kernel)
-    kernel.terms[0].gamma = told * kernel.terms[0].gamma.sum()
+    kernel, width = clone(candidate.kernel), "terms__0__gamma"
+    kernel.set_params(**{width: told * kernel.get_params()[width].sum()})
     return candidate._replace(kernel=kernel)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from bayespoint.classifier.calibration import expected_scores
@@ -18,32 +19,40 @@ from bayespoint.kernels import RadialKernel
 FEWEST, MOST = 5000, 60_000
 WIDTHS = (1.0, 3.0)  # gamma times the number of features
 RIDGE = 0.1
+DECAY = 0.25  # power of the number of rows with which log-loss is expected to fall
 
 
 def best_perceptron(
-    problem: Problem, gamma: Any, train: Callable[[dict[str, Any]], Any]
+    problem: Problem, some: NDArray[np.intp], gamma: Any, train: Callable[..., Any], enough: float
 ) -> tuple[dict[str, Any], Any, float] | None:
     """Parameters, machine and log-loss of the perceptrons whose first visits are best forecast.
+
+    Some rows find the width, and whether it is worth to train on all.
 
     Parameters
     ----------
     problem : Problem
         Rows of unit variance, and their classes.
+    some : ndarray of int
+        Some of the rows.
     gamma : float, array or None
         The gamma that was asked for, or None.
     train : callable
-        Trains a machine with given parameters on the problem.
+        Trains a machine with given parameters on the problem, or on a part of it.
+    enough : float
+        The log-loss of others.
 
     Returns
     -------
     tuple or None
-        None where there are too few or too many rows.
+        None where there are too few or too many rows; without a machine, and with the log-loss
+        that is expected, if this is not less than ``enough``.
     """
     n_points, n_features = len(problem.points), problem.block.max() + 1
     if not FEWEST <= n_points <= MOST:
         return None
     widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]
-    trained = []
+    part, trained = problem.part(some), []
     for width in widths:
         params = {
             "kernel": RadialKernel(gamma=width),
@@ -52,9 +61,13 @@ def best_perceptron(
             "n_components": None,
             "temperature": 1.0,
         }
-        model = train(params)
-        trained.append((params, model, first_visit_loss(model, problem)))
-    return min(trained, key=lambda one: one[2])
+        trained.append((first_visit_loss(train(params, part), part), params))
+    loss, params = min(trained, key=lambda one: one[0])
+    loss *= (len(some) / n_points) ** DECAY
+    if loss >= enough:
+        return params, None, loss
+    model = train(params)
+    return params, model, first_visit_loss(model, problem)
 
 
 def first_visit_loss(model: Model, problem: Problem) -> float:

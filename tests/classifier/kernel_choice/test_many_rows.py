@@ -1,0 +1,94 @@
+"""The automatic choice on many rows, and what makes it quicker."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+
+from bayespoint import BayesPointClassifier
+from bayespoint.classifier.fitting import pose, train_member
+from bayespoint.classifier.kernel_choice import ascent, choice, perceptrons
+from bayespoint.classifier.kernel_choice.candidates import candidates
+from bayespoint.classifier.kernel_choice.choice import Course
+from bayespoint.classifier.parameters import Parameters
+from bayespoint.engines import ExpectationPropagation, Request
+from bayespoint.tools.monitor import Monitor
+
+
+def moons(n):
+    return make_moons(n, noise=0.25, random_state=0)
+
+
+def test_candidates_of_many_rows_are_compared_on_some_and_trained_on_all(monkeypatch):
+    monkeypatch.setattr(choice, "MANY_ROWS", 100)
+    X, y = moons(400)
+    seen = []
+    monkeypatch.setattr(
+        choice, "most_evident", lambda candidate, engine, points, *_: candidate.kernel
+    )
+    try_out = Course.try_out
+
+    def counted(course, learned, size):
+        tried = try_out(course, learned, size)
+        seen.append(len(course.problem.codes))
+        if len(learned.kernels) > 1:  # every row is predicted by one of the machines
+            rows = np.concatenate([others for _, others in learned.kernels])
+            assert sorted(rows) == list(range(seen[-1]))
+        return tried
+
+    monkeypatch.setattr(Course, "try_out", counted)
+    clf = BayesPointClassifier(random_state=0).fit(X, y)
+    assert set(seen) == {100, 400} and seen == sorted(seen)
+    assert seen.count(400) <= 2  # candidates of the mixture
+    assert clf.model_.posterior.left_out_log_probability.shape[0] == 400
+    monkeypatch.undo()
+    again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+def test_a_part_of_a_problem_has_its_rows():
+    X, y = moons(60)
+    classifier = BayesPointClassifier()
+    weight, groups = np.arange(1.0, 61.0), np.repeat(np.arange(20), 3)
+    problem = pose(classifier, Parameters.of(classifier), X, y, weight, groups)
+    part = problem.part(np.array([3, 30, 31, 59]))
+    np.testing.assert_array_equal(part.points, problem.points[[3, 30, 31, 59]])
+    assert part.weight.tolist() == [4, 31, 32, 60]
+    assert part.groups.tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("enough", "is_trained"), [(10.0, True), (1e-3, False)])
+def test_perceptrons_that_are_behind_are_not_trained_on_all_rows(monkeypatch, enough, is_trained):
+    monkeypatch.setattr(perceptrons, "FEWEST", 50)
+    X, y = moons(200)
+    classifier = BayesPointClassifier(random_state=0)
+    parameters = Parameters.of(classifier)
+    problem = pose(classifier, parameters, X, y)
+    sizes = []
+
+    def train(params, part=problem):
+        sizes.append(len(part.codes))
+        return train_member(parameters, part, Monitor(), 0, params)
+
+    found = perceptrons.best_perceptron(problem, np.arange(60), None, train, enough)
+    assert sizes == [60, 60] + [200] * is_trained
+    assert (found[1] is not None) == is_trained
+    assert found[2] >= enough or is_trained
+
+
+def test_a_search_that_begins_with_half_of_the_points_finds_as_much_evidence(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(260, 3))
+    y = np.where(np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=260) > 0, 1, -1).astype(np.int8)
+    *_, candidate = candidates(X, np.arange(3), None, learns=True, constant=True)
+    engine = ExpectationPropagation(prior_scale=1.0)
+
+    def evidence(kernel):
+        space = engine.space(clone(kernel).fitted(X)).fit(X)
+        return engine.run(space, y[:, None], Request())[0].log_evidence.sum()
+
+    found = ascent.most_evident(candidate, engine, X, y[:, None], None, None)
+    monkeypatch.setattr(ascent, "MANY", 1000)
+    at_once = ascent.most_evident(candidate, engine, X, y[:, None], None, None)
+    assert evidence(found) > evidence(at_once) - 2
+    assert evidence(candidate.kernel) < evidence(found) - 10
