@@ -136,12 +136,13 @@ def test_voices_add_up_to_the_output(multi_class):
 
 @pytest.mark.parametrize("size", [1e-60, 1e60])
 def test_voices_do_not_depend_on_the_unit(size):
-    machines = [
-        BayesPointClassifier(
-            kernel="linear", fit_intercept=False, engine=ExpectationPropagation(prior_scale=scale)
-        ).fit(unit * X, Y)
-        for unit, scale in ((1.0, 1.0), (size, 1 / size))
-    ]
+    machines = []
+    for unit in (1.0, size):
+        engine = ExpectationPropagation(prior_scale=1 / unit)
+        machine = BayesPointClassifier(
+            kernel="linear", fit_intercept=False, engine=engine, multi_class="one_vs_rest"
+        )
+        machines.append(machine.fit(unit * X, Y))
     (one,), (other,) = explain(machines[0], X[[71]]), explain(machines[1], size * X[[71]])
     weights = [[voice.weight for voice in told.voices] for told in (one, other)]
     np.testing.assert_allclose(*weights, rtol=1e-5, atol=1e-9)
