@@ -78,9 +78,9 @@ def measure(
     log_loss 0.296, from 0.219 to 0.373
     """
     check_consistent_length(X, y)
-    last, X = find_selective(estimator, X)
-    selective = last if isinstance(last, SelectiveClassifier) else None
-    answering = last if selective is None else selective.estimator_
+    selective, answering, parts = None, estimator, split_pipeline(estimator)
+    if isinstance(parts.last, SelectiveClassifier):
+        selective, answering, X = parts.last, parts.last.estimator_, parts.transform(X)
     probabilities, classes = class_probabilities(answering, X)
     weight = point_weights(sample_weight, len(probabilities))
     labels = column_or_1d(y, warn=True)
@@ -131,14 +131,6 @@ def measure_refusals(
             answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
         ),
     )
-
-
-def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """A selective classifier at the end of a pipeline, and the rows as it gets them."""
-    parts = split_pipeline(estimator)
-    if isinstance(parts.last, SelectiveClassifier):
-        return parts.last, parts.transform(X)
-    return estimator, X
 
 
 def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +58,7 @@ class Moments:
             Moments(w * self.weight[[g]], self.mean[[g]], w * self.squares[[g]])
             for g, w in enumerate(factor)
         ]
-        whole = parts[0]
-        for one in parts[1:]:
-            whole = whole.merge(one)
-        return whole
+        return reduce(Moments.merge, parts)
 
 
 @dataclass(frozen=True)

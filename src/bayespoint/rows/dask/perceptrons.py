@@ -36,13 +36,6 @@ class Points(NamedTuple):
     scaling: Scaling | None
     space: DualSpace  # not yet fitted
 
-    def fitted_space(self, X: NDArray) -> DualSpace:
-        """The space of all rows X, the same as in the process that asks."""
-        points = X if self.given.all() else X[self.given]
-        if self.scaling is not None:
-            points = self.scaling.transform(points)
-        return self.space.fit(points)
-
 
 class ClusterTrainer:
     """Trains samples on a cluster, with the bits of a ``HostTrainer`` in this process."""
@@ -91,9 +84,10 @@ class ClusterTrainer:
 
 
 def pose(rows: tuple, common: tuple[Points, Setting]) -> tuple[DualSpace, Setting]:
-    """Space and setting: all that the tasks have in common."""
-    points, setting = common
-    return points.fitted_space(rows[0]), setting
+    """Space, the same as in the process that asks, and setting: what all tasks have in common."""
+    (given, scaling, space), setting = common
+    X = rows[0] if given.all() else rows[0][given]
+    return space.fit(X if scaling is None else scaling.transform(X)), setting
 
 
 def train_sample(problem: tuple[DualSpace, Setting], seed: np.random.SeedSequence) -> Wave:
