@@ -263,7 +263,8 @@ def query(
     classifier, X = scores.unwrap(clf, X_pool)
     table = classifier.model_.table
     points = new_points(classifier, X, accepts_sparse=True, table=None if issparse(X) else table)
-    taken = taken_points(exclude, n_rows(points))
+    taken = np.zeros(n_rows(points), dtype=bool)
+    taken[check_indices("exclude", () if exclude is None else exclude, len(taken))] = True
     check_count("n_draws", n_draws, 2)
     check_count("n", n, 1, int((~taken).sum()), "the rows of the pool to choose from")
     rng = np.random.default_rng(scores.seed_from(random_state))
@@ -301,13 +302,6 @@ def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )
     return worth
-
-
-def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
-    """A mask of the rows that must not be chosen."""
-    taken = np.zeros(n_pool, dtype=bool)
-    taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
-    return taken
 
 
 def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:

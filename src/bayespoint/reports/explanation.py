@@ -142,12 +142,9 @@ class Explanation:
             lines.append(
                 f"  {one.push:+.2f}  {one.name} = {short(one.value)} (typical {short(one.typical)})"
             )
-        for words, voices in (
-            ("for", self.voices[:SHOWN]),
-            ("against", self.voices[-SHOWN:][::-1]),
-        ):
+        for words, voices in {"for": self.voices, "against": self.voices[::-1]}.items():
             sign = 1 if words == "for" else -1
-            told = [one for one in voices if sign * one.weight > QUIET]
+            told = [one for one in voices[:SHOWN] if sign * one.weight > QUIET]
             named = ", ".join(f"{one.row} ({one.label}, {one.weight:+.2f})" for one in told)
             lines += [f"rows {words:<7} {named}"] if named else []
         return "\n".join(lines)

@@ -90,12 +90,11 @@ def measure(
     predicted = encode(np.asarray(answering.predict(X)), classes, "predict", remedy)
     score = "proba" if selective is None else selective.confidence
     outputs = probabilities if score == "proba" else estimator_outputs(answering, X, score)
-    confidence = SCORES[score].function(outputs)
 
     here = np.flatnonzero(weight)
+    confidence = SCORES[score].function(outputs)[here]
     ranks = getattr(getattr(split_pipeline(answering).last, "coding_", None), "ranks", None)
     answers = Answers(truth[here], predicted[here], probabilities[here], weight[here], ranks)
-    confidence = confidence[here]
     return Evaluation(
         classes=classes,
         answers=answers,

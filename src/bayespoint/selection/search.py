@@ -319,11 +319,8 @@ def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
     bounds = {}
     for name, pair in owner.param_bounds.items():
         is_pair = isinstance(pair, (Sequence, np.ndarray)) and len(pair) == 2
-        if (
-            not is_pair
-            or not all(isinstance(value, Real) for value in pair)
-            or not 0 < pair[0] < pair[1] < np.inf
-        ):
+        is_pair = is_pair and all(isinstance(value, Real) for value in pair)
+        if not is_pair or not 0 < pair[0] < pair[1] < np.inf:
             raise ValueError(
                 f"The 'param_bounds' of {name!r} must be a pair (low, high) with 0 < low < high "
                 f"< inf, since logarithms are searched. Got {pair!r} instead."

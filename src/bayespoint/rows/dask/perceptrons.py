@@ -15,9 +15,9 @@ from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
 from bayespoint.rows.dask.cluster import (
     Cluster,
-    ClusterBlocks,
     DaskExecutor,
     constant,
+    futures_of,
     read_here,
     task,
 )
@@ -134,8 +134,7 @@ class PerceptronExecutor(DaskExecutor):
 def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
     """The future of points, labels and weights of all blocks."""
     where = constant(blocks)
-    rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
-    parts = [task(checked_rows, k, one, where) for k, one in enumerate(rows)]
+    parts = [task(checked_rows, k, one, where) for k, one in enumerate(futures_of(blocks))]
     return cluster.compute([task(stack, parts)])[0]
 
 
