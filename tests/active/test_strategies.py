@@ -191,7 +191,7 @@ def test_only_points_with_a_chance_are_looked_at(monkeypatch):
         looked_at.append(len(X))
         return drawn_outputs(machine, X, n_draws, seed)
 
-    monkeypatch.setattr("bayespoint.active.strategies.drawn_outputs", counted)
+    monkeypatch.setattr("bayespoint.active.scores.drawn_outputs", counted)
     for d, limit in ((20, 2000), (2, 5000)):  # in the plane two answers leave little open
         looked_at.clear()
         pool = np.random.default_rng(0).normal(size=(5000, d))

@@ -263,9 +263,8 @@ class ActiveRun:
         X_test, y_test = self._test
         points = take(self.as_seen(self._X), self.indices)
         self.estimator = clone(self._clf).fit(points, self.labels)
-        self._scores[self.n_labels] = (
-            np.nan if X_test is None else float(self.estimator.score(self.as_seen(X_test), y_test))
-        )
+        score = np.nan if X_test is None else self.estimator.score(self.as_seen(X_test), y_test)
+        self._scores[self.n_labels] = float(score)
         return self.n_labels
 
     def has_enough(self, chosen: NDArray[np.intp], seed: int) -> bool:

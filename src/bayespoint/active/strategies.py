@@ -9,16 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from bayespoint.active.scores import (
-    bald,
-    drawn_outputs,
-    entropy,
-    one_minus_margin,
-    probabilities,
-    seed_from,
-    unwrap,
-    votes,
-)
+from bayespoint.active import scores
 from bayespoint.classifier.calibration import one_of_each
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
@@ -176,15 +167,15 @@ class Rule(NamedTuple):
     """
 
     worth: Callable[..., NDArray]
-    answers: Callable[[Any, NDArray], NDArray] = votes
+    answers: Callable[[Any, NDArray], NDArray] = scores.votes
     together: bool = True
 
 
 # To add a strategy, add an entry.
 STRATEGIES = {
-    "entropy": Rule(lambda clf, X, **draws: entropy(clf, X)),
-    "margin": Rule(lambda clf, X, **draws: one_minus_margin(clf, X)),
-    "bald": Rule(bald, probabilities),
+    "entropy": Rule(lambda clf, X, **draws: scores.entropy(clf, X)),
+    "margin": Rule(lambda clf, X, **draws: scores.one_minus_margin(clf, X)),
+    "bald": Rule(scores.bald, scores.probabilities),
     "random": Rule(lambda clf, X, **draws: np.ones(n_rows(X)), together=False),
 }
 
@@ -269,18 +260,19 @@ def query(
     array([1, 3])
     """
     rule = get_rule(strategy)
-    classifier, X = unwrap(clf, X_pool)
+    classifier, X = scores.unwrap(clf, X_pool)
     table = classifier.model_.table
     points = new_points(classifier, X, accepts_sparse=True, table=None if issparse(X) else table)
-    taken = taken_points(exclude, n_rows(points))
+    taken = np.zeros(n_rows(points), dtype=bool)
+    taken[check_indices("exclude", () if exclude is None else exclude, len(taken))] = True
     check_count("n_draws", n_draws, 2)
     check_count("n", n, 1, int((~taken).sum()), "the rows of the pool to choose from")
-    rng = np.random.default_rng(seed_from(random_state))
+    rng = np.random.default_rng(scores.seed_from(random_state))
     seed = int(rng.integers(2**31))
     worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        outputs = drawn_outputs(classifier, take(X, candidates), n_draws, seed)
+        outputs = scores.drawn_outputs(classifier, take(X, candidates), n_draws, seed)
         return rule.answers(classifier, outputs)
 
     together = n > 1 and rule.together
@@ -310,13 +302,6 @@ def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )
     return worth
-
-
-def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
-    """A mask of the rows that must not be chosen."""
-    taken = np.zeros(n_pool, dtype=bool)
-    taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
-    return taken
 
 
 def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:

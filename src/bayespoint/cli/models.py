@@ -30,6 +30,11 @@ from bayespoint.tools.pipelines import split_pipeline
 
 KEY = "table"  # of the metadata
 SHOWN = 5  # columns that a remark names
+PREPARED = {
+    NUMBER: "of numbers: missing values are filled in with the mean, and all are scaled to mean 0 "
+    "and variance 1",
+    CATEGORY: "of categories: a feature of 0 or 1 for each category",
+}
 
 
 @dataclass(frozen=True)
@@ -119,17 +124,9 @@ class Model:
 
     def preparation(self) -> list[str]:
         """How the columns were prepared for the training."""
-        kinds, sentences = list(self.kinds.values()), []
-        if NUMBER in kinds:
-            sentences.append(
-                f"{count(kinds.count(NUMBER), 'column')} of numbers: missing values are filled in "
-                "with the mean, and all are scaled to mean 0 and variance 1"
-            )
-        if CATEGORY in kinds:
-            sentences.append(
-                f"{count(kinds.count(CATEGORY), 'column')} of categories: a feature of 0 or 1 for "
-                "each category"
-            )
+        kinds = list(self.kinds.values())
+        columns = {kind: count(kinds.count(kind), "column") for kind in kinds}
+        sentences = [f"{columns[kind]} {how}" for kind, how in PREPARED.items() if kind in kinds]
         return [*sentences, *(printable(str(note)) for note in self.summary.get("notes", []))]
 
     def _categories(self) -> dict[str, set[str]]:

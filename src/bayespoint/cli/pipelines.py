@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -81,14 +82,10 @@ def parse(text: str) -> Any:
     word = text.strip()
     if word.lower() in WORDS:
         return WORDS[word.lower()]
-    try:
-        return json.loads(word)
-    except ValueError:
-        pass
-    try:
-        return float(word)  # 1. and .5 and 1e-3, which JSON does not know
-    except ValueError:
-        return word
+    for read in (json.loads, float):  # the second: 1. and .5, which JSON does not know
+        with suppress(ValueError):
+            return read(word)
+    return word
 
 
 def make_numbers(name: str, kind: str, n_rows: int) -> ColumnTransformer:

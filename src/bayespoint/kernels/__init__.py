@@ -156,5 +156,4 @@ def positive_parameters(kernel: Any) -> dict[str, str]:
     if not isinstance(kernel, str) or kernel not in NAMES:
         return {}
     make = NAMES[kernel]
-    taken = inspect.signature(make).parameters
-    return {name: name for name in make().positive_parameters if name in taken}
+    return {name: name for name in make().positive_parameters if name in parameters_of(make)}

@@ -15,16 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bayespoint.exceptions import KernelError
-from bayespoint.tools.arrays import (
-    Array,
-    beside,
-    cast,
-    chunks,
-    float64,
-    largest,
-    namespace,
-    squares,
-)
+from bayespoint.tools import arrays
+from bayespoint.tools.arrays import Array, beside, cast, float64, largest, namespace
 from bayespoint.tools.attributes import finite, need, number, shaped
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import EXTENDING, unstable
@@ -157,9 +149,9 @@ def lengths(z: Array) -> Array:
         )
     xp = namespace(z)
     length = xp.empty(len(z), dtype=xp.float64, device=z.device)
-    for part in chunks(z):
+    for part in arrays.chunks(z):
         rows = float64(z[part]) / peak
-        length[part] = xp.sqrt(squares(rows))
+        length[part] = xp.sqrt(arrays.squares(rows))
     length *= peak
     length[length < TINY] = 0.0  # 1 / length would overflow
     return length

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel, Points, norms, positions
+from bayespoint.kernels.base import Kernel, Points, inverse, norms, positions
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
@@ -54,9 +54,8 @@ class FunctionKernel(Kernel):
             square[part] = np.diagonal(self._values(X[part], X[part]))
         norm, log_unit = norms(square)
         if unit or self.normalize:
-            plain = np.sqrt(square)
-            scale = np.divide(1.0, plain, out=np.zeros_like(plain), where=plain > 0)
-            norm, log_unit = (plain > 0).astype(np.float64), 0.0
+            scale = inverse(np.sqrt(square))
+            norm, log_unit = (square > 0).astype(np.float64), 0.0
         else:
             scale = np.full_like(norm, np.exp2(-log_unit / 2))
         return Points(X, norm, log_unit, np.arange(len(X)), scale)

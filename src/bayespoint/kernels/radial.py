@@ -11,16 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel, Points, lengths, positions
-from bayespoint.tools.arrays import (
-    Array,
-    beside,
-    cast,
-    float64,
-    is_tensor,
-    largest,
-    namespace,
-    to_host,
-)
+from bayespoint.tools import arrays
+from bayespoint.tools.arrays import Array, beside, cast, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import finite
 from bayespoint.tools.validation import check_number, parameter_error
 
@@ -33,18 +25,13 @@ def check_gamma(owner: Any, also: tuple[str, ...] = NAMED, *, by_feature: bool =
     With ``by_feature`` it may also be an array of positive numbers.
     """
     if by_feature and isinstance(owner.gamma, (list, tuple, np.ndarray)):
-        if not are_positive(owner.gamma):
+        array = np.asarray(owner.gamma)
+        is_list = array.ndim == 1 and len(array) > 0 and array.dtype.kind in "iuf"
+        if not (is_list and np.isfinite(array).all() and (array > 0).all()):
             raise parameter_error(owner, "gamma", "a positive number or an array of them")
         return
     words = "an array or " if by_feature else ""
     check_number(owner, "gamma", low=0, closed="neither", also=also, words=words)
-
-
-def are_positive(values: Any) -> bool:
-    """Whether these are positive, finite numbers, one for each feature."""
-    array = np.asarray(values)
-    is_list = array.ndim == 1 and len(array) > 0 and array.dtype.kind in "iuf"
-    return bool(is_list and np.isfinite(array).all() and (array > 0).all())
 
 
 def gamma_from_data(gamma: Any, X: Array) -> Any:
@@ -66,7 +53,8 @@ def scale_gamma(X: Array) -> float:
     if X.min() == X.max():
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        variance = float(float64(X).var(correction=0) if is_tensor(X) else X.var(dtype=np.float64))
+        on_device = arrays.is_tensor(X)
+        variance = float(float64(X).var(correction=0) if on_device else X.var(dtype=np.float64))
     if not 1e-300 < variance < 1e300:
         raise KernelError(
             f"gamma='scale' is 1 / (n_features Var X), which is out of range for features as large "

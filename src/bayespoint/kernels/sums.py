@@ -131,14 +131,10 @@ class SumKernel(Kernel):
     @property
     def positive_parameters(self) -> tuple[str, ...]:  # type: ignore[override]
         """The weights, and the positive parameters of all terms."""
-        return tuple(
-            name
-            for i, term in enumerate(self.terms)
-            for name in (
-                f"weights__{i}",
-                *(f"terms__{i}__{inner}" for inner in term.positive_parameters),
-            )
-        )
+        names: list[str] = []
+        for i, term in enumerate(self.terms):
+            names += [f"weights__{i}", *(f"terms__{i}__{one}" for one in term.positive_parameters)]
+        return tuple(names)
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]
@@ -216,10 +212,8 @@ class SumKernel(Kernel):
     def _change(self, left: Points, right: Points, name: str) -> Array | None:
         """The derivative, the lengths of all points being fixed."""
         if not left.parts:
-            return (
-                self.feature_derivative(left, name) @ right.rows.T
-                + left.rows @ self.feature_derivative(right, name).T
-            )
+            change = self.feature_derivative(left, name) @ right.rows.T
+            return change + left.rows @ self.feature_derivative(right, name).T
         i, inner = split_name(name)
         term, parts = self.terms[i], (left.parts[i], right.parts[i])
         change = term.derivative(*parts, inner) if inner else term.block(*parts)

@@ -129,9 +129,8 @@ class MarginalDisplay:
             raise ValueError(f"task must be in the range 0 to {n_tasks - 1}. Got {self.task!r}.")
 
     def _draw(self, ax: Axes, d: int) -> None:
-        grid, log_p = (
-            a[self.task, d] for a in (self.posterior.grids, self.posterior.log_marginals)
-        )
+        both = self.posterior.grids, self.posterior.log_marginals
+        grid, log_p = (array[self.task, d] for array in both)
         beta = self.posterior.beta if np.isfinite(self.posterior.beta) else 1.0
         density: NDArray = np.exp(np.maximum(beta * log_p, -700.0))
         shown = density > 1e-3

@@ -131,12 +131,8 @@ def learn_log_odds(
     """
     n_tasks = outputs.shape[1]
     if is_tensor(outputs):
-        allowed = partial(learnable, n_tasks)
-        return LogOdds(
-            *on_device.learn(
-                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY, from_all
-            )
-        )
+        rules = partial(learnable, n_tasks), prior(n_tasks), CLEARLY, from_all
+        return LogOdds(*on_device.learn(outputs, targets, weight, MOST_POINTS, *rules))
     known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     known = known[:: max(1, -(-len(known) // MOST_POINTS))]
     # Sums over the few tasks are four times as fast if the many points are contiguous.

@@ -216,12 +216,12 @@ def most_likely_scale(
     if size == 0:
         return HARD
     z = np.append(margins, -size) / size
-    loss = minimize_scalar(
-        lambda log_scale: -(copies @ log_ndtr(z * np.exp(-log_scale))),
-        bounds=(-6, 3),
-        method="bounded",
-    )
-    return float(size * np.exp(loss.x))
+
+    def loss(log_scale: float) -> float:
+        return -(copies @ log_ndtr(z * np.exp(-log_scale)))
+
+    best = minimize_scalar(loss, bounds=(-6, 3), method="bounded").x
+    return float(size * np.exp(best))
 
 
 def effective_weights(Z: NDArray, weight: NDArray[np.float64] | None) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -68,26 +68,18 @@ class FirstVisits:
 
     def on(self, device: Any) -> FirstVisits:
         """The same as tensors on a device; None leaves them as they are."""
-        if device is None:
-            return self
-        outputs, counts, noise = (
-            to_device(array, device) for array in (self.outputs, self.counts, self.noise)
-        )
-        return FirstVisits(outputs, counts, self.first_square, self.final_square, noise)
+        return self if device is None else self._moved(partial(to_device, device=device))
 
     def on_host(self) -> FirstVisits:
         """The same as NumPy arrays."""
-        outputs, counts, noise = map(to_host, (self.outputs, self.counts, self.noise))
-        return FirstVisits(outputs, counts, self.first_square, self.final_square, noise)
+        return self._moved(to_host)
+
+    def _moved(self, move: Callable[[Any], Any]) -> FirstVisits:
+        arrays = {name: move(getattr(self, name)) for name in ("outputs", "counts", "noise")}
+        return replace(self, **arrays)
 
     def __add__(self, other: FirstVisits) -> FirstVisits:
-        return FirstVisits(
-            self.outputs + other.outputs,
-            self.counts + other.counts,
-            self.first_square + other.first_square,
-            self.final_square + other.final_square,
-            self.noise + other.noise,
-        )
+        return FirstVisits(**{name: one + getattr(other, name) for name, one in vars(self).items()})
 
     @property
     def honest_outputs(self) -> Any:

@@ -125,17 +125,11 @@ class StreamPosterior(Posterior):
     def moments(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs at each rate, shapes (n_rates, n, n_tasks)."""
         if issparse(Z):
-            return self.sparse_moments(Z.indptr, Z.indices, Z.data)
+            rows = Z.indptr, Z.indices, Z.data, 0.0
+            means, variances = _core.filters.all_outputs(rows, self.by_weight())
+            return means.transpose(2, 1, 0), variances.transpose(2, 1, 0)
         means, variances = (self.records[..., place] for place in (MEAN, VARIANCE))
         return np.moveaxis(means @ Z.T, 1, 2), np.moveaxis(variances @ np.square(Z).T, 1, 2)
-
-    def sparse_moments(
-        self, begin: NDArray, column: NDArray, x: NDArray, constant: float = 0.0
-    ) -> tuple[NDArray, NDArray]:
-        """The same of rows of a CSR array, which have the entry ``constant`` at the last weight."""
-        rows = begin, column, x, constant
-        means, variances = _core.filters.all_outputs(rows, self.by_weight())
-        return means.transpose(2, 1, 0), variances.transpose(2, 1, 0)
 
     def by_weight(self) -> NDArray[np.float64]:
         """The records as compiled loops take them, (n_tasks, n_coordinates, n_rates, 4).
@@ -248,10 +242,8 @@ class StreamPosterior(Posterior):
         integer(self.n_rows, 0)
         need((self.records[..., VISITED] <= self.n_rows).all(), "a visit is in the future")
         shape = finite(self.prior_mean, "td")
-        need(
-            tuple(shape.values()) in {(1, 1), (sizes["t"], sizes["d"])},
-            "the mean of its prior has the wrong shape",
-        )
+        fits = tuple(shape.values()) in {(1, 1), (sizes["t"], sizes["d"])}
+        need(fits, "the mean of its prior has the wrong shape")
         finite(self.evidence, "k", k=sizes["k"])
         if self.calibration is not None:
             finite(self.calibration, "tc", t=sizes["t"], c=6)

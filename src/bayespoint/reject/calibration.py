@@ -5,14 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
+from sklearn import get_config, model_selection
 from sklearn.base import clone
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-    cross_validate,
-)
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
@@ -77,7 +71,7 @@ def calibrate(
             splits = folds(selective.cv, X, y, groups)
         # A label that is not in a training part is an error as any other.
         classes = np.unique(y).tolist()
-        found = cross_validate(  # it cuts the parameters of fit as well
+        found = model_selection.cross_validate(  # it cuts the parameters of fit as well
             estimator, X, y, cv=splits, params=params, scoring=no_score, n_jobs=selective.n_jobs,
             return_estimator=True, error_score="raise",
         )  # fmt: skip
@@ -110,9 +104,9 @@ def no_score(*fitted_and_data: Any) -> float:
 
 def folds(cv: Any, X: Any, y: NDArray, groups: NDArray | None) -> list[tuple[NDArray, NDArray]]:
     """The splits of cross-validation, with no group on both sides."""
-    splitter = check_cv(cv, y, classifier=True)
+    splitter = model_selection.check_cv(cv, y, classifier=True)
     if groups is not None and (cv is None or isinstance(cv, Integral)):
-        splitter = StratifiedGroupKFold(splitter.n_splits)
+        splitter = model_selection.StratifiedGroupKFold(splitter.n_splits)
     splits = list(splitter.split(X, y, groups))
     times = np.bincount(np.concatenate([test for _, test in splits]))
     if times.max() > 1:
@@ -140,7 +134,8 @@ def hold_out(
     shared = np.flatnonzero(~alone)
     if not len(shared):
         raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two rows.")
-    split = StratifiedShuffleSplit(1, test_size=calibration_size, random_state=random_state)
+    sizes: Any = {"test_size": calibration_size, "random_state": random_state}
+    split = model_selection.StratifiedShuffleSplit(1, **sizes)
     train, held = next(split.split(shared, group[shared]))
     return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
 

@@ -7,13 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import RiskNotReachedError
-from bayespoint.reject.guarantee import (
-    ROUNDING,
-    error_bound,
-    first_test,
-    points_needed,
-    promised_errors,
-)
+from bayespoint.reject import guarantee
 from bayespoint.reject.labels import column_labels, encode
 from bayespoint.reject.scores import as_columns, get_score
 from bayespoint.tools.attributes import integer, need, shaped
@@ -107,7 +101,17 @@ class RejectionCurve:
         sample_weight : array-like of shape (n_samples,), default=None
             Sample weights; weight k counts as k copies.
         """
-        scores, errs, weight = _present_points(confidence, wrong, sample_weight)
+        scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
+        if scores.ndim != 1 or scores.shape != errs.shape:
+            raise ValueError(
+                "confidence and wrong must be one-dimensional and of equal length. Got shapes "
+                f"{scores.shape} and {errs.shape} instead."
+            )
+        lost = np.isnan(scores).sum()
+        if lost:
+            raise ValueError(f"confidence must not be NaN. Got {lost} NaN instead.")
+        weight = point_weights(sample_weight, len(scores))
+        scores, errs, weight = (column[weight > 0] for column in (scores, errs, weight))
         values, group = np.unique(scores, return_inverse=True)
         # Sums from the most certain group down: the weight accepted, and that of its errors.
         accepted = np.bincount(group, weights=weight)[::-1].cumsum()[::-1]
@@ -153,7 +157,8 @@ class RejectionCurve:
         """The operating point with the largest rejection rate not above `rate`."""
         if not 0 <= rate < 1:
             raise ValueError(f"rate must lie in [0, 1). Got {rate!r} instead.")
-        return self._point(int(np.searchsorted(self.rate, rate + ROUNDING, side="right")) - 1)
+        n_below = np.searchsorted(self.rate, rate + guarantee.ROUNDING, side="right")
+        return self._point(int(n_below) - 1)
 
     def at_cost(self, cost: float) -> OperatingPoint:
         r"""The operating point of least cost, where an error costs 1 and a rejection `cost`.
@@ -166,7 +171,7 @@ class RejectionCurve:
         if not 0 < cost < 1:
             raise ValueError(f"cost must lie in (0, 1). Got {cost!r} instead.")
         costs = np.append((1 - self.rate) * self.error + cost * self.rate, cost)
-        best = int(np.argmax(costs <= costs.min() + ROUNDING))
+        best = int(np.argmax(costs <= costs.min() + guarantee.ROUNDING))
         if best == len(self.rate):
             return OperatingPoint(threshold=np.inf, rate=1.0, error=np.nan)
         return self._point(best)
@@ -203,7 +208,7 @@ class RejectionCurve:
         if not 0 < risk < 1:
             raise ValueError(f"risk must lie in (0, 1). Got {risk!r} instead.")
         promised = self.promised_error(risk, confidence_level)
-        passing = promised <= risk + ROUNDING
+        passing = promised <= risk + guarantee.ROUNDING
         if not passing.any():
             raise self._not_reached(risk, confidence_level, share)
         return self._point(int(np.argmax(passing)))
@@ -214,8 +219,8 @@ class RejectionCurve:
         The largest bound of this and all stricter thresholds, from the first one that
         :meth:`at_risk` tests for `risk`; infinite where fewer rows are accepted.
         """
-        start = first_test(self.n_samples, risk, confidence_level)
-        return promised_errors(*self._counts(), start, confidence_level)
+        start = guarantee.first_test(self.n_samples, risk, confidence_level)
+        return guarantee.promised_errors(*self._counts(), start, confidence_level)
 
     def _counts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Number of accepted rows at each threshold, and of errors among them."""
@@ -233,20 +238,20 @@ class RejectionCurve:
         self, risk: float, confidence_level: float, share: float
     ) -> RiskNotReachedError:
         accepted, errors = self._counts()
-        start = first_test(self.n_samples, risk, confidence_level)
+        start = guarantee.first_test(self.n_samples, risk, confidence_level)
         asked: Any = {"confidence_level": confidence_level, "n_points": self.n_samples}
         asked |= {"risk": risk, "share": share}
         if start > self.n_samples:
             return RiskNotReachedError(**asked, n_needed=start)
         first = np.flatnonzero(accepted >= start)[-1]
         n, k = int(accepted[first]), int(errors[first])
-        needed = points_needed(risk, confidence_level, k / n)
+        needed = guarantee.points_needed(risk, confidence_level, k / n)
         return RiskNotReachedError(
             **asked,
             n_needed=None if needed is None else -(-needed * self.n_samples // n),
             n_accepted=n,
             n_errors=k,
-            bound=float(error_bound(k, n, confidence_level)),
+            bound=float(guarantee.error_bound(k, n, confidence_level)),
         )
 
     def _point(self, index: int) -> OperatingPoint:
@@ -346,23 +351,6 @@ def rejection_curve(
         )
     wrong = predicted_index != true_index
     return RejectionCurve.from_confidence(chosen.function(columns), wrong, sample_weight)
-
-
-def _present_points(
-    confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray, NDArray, NDArray]:
-    """The three columns as arrays, checked, without rows of weight zero."""
-    scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    if scores.ndim != 1 or scores.shape != errs.shape:
-        raise ValueError(
-            "confidence and wrong must be one-dimensional and of equal length. Got shapes "
-            f"{scores.shape} and {errs.shape} instead."
-        )
-    if np.isnan(scores).any():
-        raise ValueError(f"confidence must not be NaN. Got {np.isnan(scores).sum()} NaN instead.")
-    weight = point_weights(sample_weight, len(scores))
-    present = weight > 0
-    return scores[present], errs[present], weight[present]
 
 
 def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:

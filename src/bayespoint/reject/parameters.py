@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length
 
 from bayespoint.reject.scores import get_score
-from bayespoint.tools.validation import (
-    check_classification_targets,
-    check_number,
-    column_or_1d,
-    parameter_error,
-)
+from bayespoint.tools import validation
 
 # The parameters that define a threshold, and their ranges.
 RULES: dict[str, Any] = {
@@ -38,9 +33,9 @@ def check_parameters(selective: Any) -> None:
             "rows, threshold=t rejects scores below t."
         )
     for name in given:
-        check_number(selective, name, **RULES[name])
-    check_number(selective, "confidence_level", low=0.0, high=1.0, closed="neither")
-    check_number(selective, "calibration_size", low=0.0, high=1.0, closed="neither")
+        validation.check_number(selective, name, **RULES[name])
+    validation.check_number(selective, "confidence_level", low=0.0, high=1.0, closed="neither")
+    validation.check_number(selective, "calibration_size", low=0.0, high=1.0, closed="neither")
     get_score(selective.confidence, owner, parameter="confidence")
     _check_cv(selective)
 
@@ -55,7 +50,8 @@ def _check_cv(selective: Any) -> None:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
         choices = "an int of at least 2, a splitter, an iterable of splits, None"
-        raise parameter_error(selective, "cv", f"{choices}, 'holdout', 'prefit' or 'train'")
+        words = f"{choices}, 'holdout', 'prefit' or 'train'"
+        raise validation.parameter_error(selective, "cv", words)
     if selective.risk is not None and isinstance(cv, str) and cv == "train":
         raise ValueError(
             "risk and cv='train' exclude each other: errors on the training data bound nothing. "
@@ -79,8 +75,8 @@ def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:
         raise ValueError(
             f"{type(selective).__name__} requires y to be passed, but the target y is None."
         )
-    labels = column_or_1d(y, warn=True)
+    labels = validation.column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
     assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
+    validation.check_classification_targets(labels)
     return labels

@@ -122,14 +122,8 @@ def at_thresholds(
         chosen = answers.probabilities[:, of] >= threshold
         total, hits = float(weight @ chosen), float(weight @ (chosen & positive))
         cost = float(weight @ np.where(chosen, paid, paid_instead)) / answers.total
-        found.append(
-            Threshold(
-                float(threshold),
-                share(total, answers.total),
-                share(hits, total) if total else None,
-                share(hits, size) if size else None,
-                share(total - hits, rest) if rest else None,
-                cost,
-            )
-        )
+        pairs = (hits, total), (hits, size), (total - hits, rest)
+        precision, recall, alarms = (share(part, n) if n else None for part, n in pairs)
+        answered = share(total, answers.total)
+        found.append(Threshold(float(threshold), answered, precision, recall, alarms, cost))
     return tuple(found)

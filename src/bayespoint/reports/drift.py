@@ -146,9 +146,8 @@ def compare_column(name: str, old: Mapping[str, Any], column: Any, level: float)
         pairs = np.array([old["counts"], here], dtype=float)
     else:
         labels = column.dropna().astype(str).value_counts()
-        known = list(old["counts"])
         there = [*old["counts"].values(), old["other"]]
-        same = [int(labels.get(label, 0)) for label in known]
+        same = [int(labels.get(label, 0)) for label in old["counts"]]
         pairs = np.array([there, [*same, int(labels.sum()) - sum(same)]], dtype=float)
     pairs = np.column_stack([pairs, [old["missing"], new["missing"]]])
     distance, p_value = difference(*pairs)

@@ -142,12 +142,9 @@ class Explanation:
             lines.append(
                 f"  {one.push:+.2f}  {one.name} = {short(one.value)} (typical {short(one.typical)})"
             )
-        for words, voices in (
-            ("for", self.voices[:SHOWN]),
-            ("against", self.voices[-SHOWN:][::-1]),
-        ):
+        for words, voices in {"for": self.voices, "against": self.voices[::-1]}.items():
             sign = 1 if words == "for" else -1
-            told = [one for one in voices if sign * one.weight > QUIET]
+            told = [one for one in voices[:SHOWN] if sign * one.weight > QUIET]
             named = ", ".join(f"{one.row} ({one.label}, {one.weight:+.2f})" for one in told)
             lines += [f"rows {words:<7} {named}"] if named else []
         return "\n".join(lines)
@@ -219,7 +216,9 @@ def explain(
     if training is not None:
         known = prepared(take(training, slice(None, None, -(-n_rows(training) // MOST_ROWS))))
     elif model.training is not None:
-        known = given_points(model)
+        known, scaling = to_host(model.training[1].points), model.scaling
+        if scaling is not None:  # rows as they were given
+            known = known * scaling.scale + scaling.mean
         is_plain = parts.before is None and (model.table is None or model.table.is_plain)
         training = known if is_plain else None
     far = [None] * len(points)
@@ -231,7 +230,8 @@ def explain(
     found = []
     for i, code in enumerate(p.argmax(axis=1).tolist()):
         point = points[i : i + 1]
-        drawn = drawn_probabilities(model, point, random_state)
+        outputs = model.draw_outputs(point, N_DRAWS, random_state)[0]
+        drawn = model.coding.probabilities(*model.posterior.likelihood.log_likelihood(outputs))
         low, high = np.quantile(drawn[:, code], ENDS).tolist()
         inner, total = entr(drawn).sum(axis=1).mean(), entr(drawn.mean(axis=0)).sum()
         numbers = float(p[i, code]), (low, high), float(inner), max(float(total - inner), 0.0)
@@ -250,12 +250,6 @@ def column_names(rows: Any) -> list[str]:
     return [f"x{number}" for number in range(shape[1])] if len(shape) > 1 else ["x"]
 
 
-def given_points(model: Model) -> NDArray:
-    """The training rows as they were given, before they were scaled."""
-    points, scaling = to_host(model.training[1].points), model.scaling
-    return points if scaling is None else points * scaling.scale + scaling.mean
-
-
 def novelty(known: NDArray, new: NDArray) -> NDArray[np.float64]:
     """The p-value of each new row, from coordinates; see :func:`explain`."""
     sizes, own = (np.maximum(np.square(Z).sum(axis=1), TINY) for Z in (known, new))
@@ -266,12 +260,6 @@ def novelty(known: NDArray, new: NDArray) -> NDArray[np.float64]:
     left = 1 - ((k @ inverse) * k).sum(axis=1) / own
     above = left_out >= left[:, None] - ROUNDING
     return (1 + above.sum(axis=1)) / (1 + len(known))
-
-
-def drawn_probabilities(model: Model, points: Any, seed: int | None) -> NDArray[np.float64]:
-    """Probabilities of the classes of one row, by drawn classifiers, (n_draws, n_classes)."""
-    outputs = model.draw_outputs(points, N_DRAWS, seed)[0]
-    return model.coding.probabilities(*model.posterior.likelihood.log_likelihood(outputs))
 
 
 def typical_values(rows: Any) -> list[Any]:

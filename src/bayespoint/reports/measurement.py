@@ -78,9 +78,9 @@ def measure(
     log_loss 0.296, from 0.219 to 0.373
     """
     check_consistent_length(X, y)
-    last, X = find_selective(estimator, X)
-    selective = last if isinstance(last, SelectiveClassifier) else None
-    answering = last if selective is None else selective.estimator_
+    selective, answering, parts = None, estimator, split_pipeline(estimator)
+    if isinstance(parts.last, SelectiveClassifier):
+        selective, answering, X = parts.last, parts.last.estimator_, parts.transform(X)
     probabilities, classes = class_probabilities(answering, X)
     weight = point_weights(sample_weight, len(probabilities))
     labels = column_or_1d(y, warn=True)
@@ -90,12 +90,11 @@ def measure(
     predicted = encode(np.asarray(answering.predict(X)), classes, "predict", remedy)
     score = "proba" if selective is None else selective.confidence
     outputs = probabilities if score == "proba" else estimator_outputs(answering, X, score)
-    confidence = SCORES[score].function(outputs)
 
     here = np.flatnonzero(weight)
+    confidence = SCORES[score].function(outputs)[here]
     ranks = getattr(getattr(split_pipeline(answering).last, "coding_", None), "ranks", None)
     answers = Answers(truth[here], predicted[here], probabilities[here], weight[here], ranks)
-    confidence = confidence[here]
     return Evaluation(
         classes=classes,
         answers=answers,
@@ -131,14 +130,6 @@ def measure_refusals(
             answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
         ),
     )
-
-
-def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """A selective classifier at the end of a pipeline, and the rows as it gets them."""
-    parts = split_pipeline(estimator)
-    if isinstance(parts.last, SelectiveClassifier):
-        return parts.last, parts.transform(X)
-    return estimator, X
 
 
 def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:

@@ -10,15 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.reports.answers import (
-    Answers,
-    Interval,
-    around,
-    mean_interval,
-    of_class,
-    score_interval,
-    share,
-)
+from bayespoint.reports.answers import Answers, around, mean_interval, of_class, score_interval
 
 
 class Measured(NamedTuple):
@@ -39,12 +31,12 @@ class Measured(NamedTuple):
     """
 
     value: float | None
-    interval: Interval | None = None
+    interval: tuple[float, float] | None = None
 
 
 def accuracy(answers: Answers) -> Measured:
     """Fraction of correct predictions, with Wilson's interval."""
-    rate = share(answers.weight @ answers.right, answers.total)
+    rate = min(1.0, float(answers.weight @ answers.right) / answers.total)
     return Measured(rate, score_interval(rate, answers.total))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +109,11 @@ class Roles(NamedTuple):
     features: Sequence[str] | None = None
     weight: str | None = None
 
+    def block(self, X: NDArray, column: Callable[[str], NDArray]) -> Block:
+        """Features with their labels and weights, from a function that returns a column."""
+        y, weight = (None if name is None else column(name) for name in (self.target, self.weight))
+        return Block(X, y, None if weight is None else weight.astype(np.float64))
+
 
 def chosen_columns(names: Sequence[str], roles: Roles, path: Path) -> list[str]:
     """The columns to learn from: those given, or all but labels and weights."""
@@ -166,16 +171,12 @@ def check_finite(block: Block, k: int, *, is_known: bool = False) -> None:
     X, y, weight = block
     values = X.data if sparse.issparse(X) else X
     if not is_known and not np.isfinite(values).all():
-        if sparse.issparse(X):
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
-            row = int(np.searchsorted(X.indptr, place, side="right") - 1)
-            column, value = int(X.indices[place]), values[place]
-        else:
-            row, column = (int(index) for index in np.argwhere(~np.isfinite(X))[0])
-            value = X[row, column]
+        entries = sparse.coo_array(X)
+        place = int(np.isfinite(entries.data).argmin())
+        row, column = (int(index[place]) for index in entries.coords)
         raise BlockError(
-            k, f"has {value} in row {row} (counted from 0), column {column}: remove the row, or "
-            "fill the value in"
+            k, f"has {entries.data[place]} in row {row} (counted from 0), column {column}: remove "
+            "the row, or fill the value in"
         )  # fmt: skip
     if y is not None and y.dtype.kind == "f" and np.isnan(y).any():
         raise BlockError(k, f"has no label in row {int(np.isnan(y).argmax())}: remove the row")

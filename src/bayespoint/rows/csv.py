@@ -73,11 +73,7 @@ class CsvBlocks(Blocks):
             name = (self.feature_names or [])[column]
             value = frame[name].iloc[row]
             raise BlockError(k, f"has {value!r} in row {row}, column {name!r}: no number")
-        y, weight = (
-            None if name is None else frame[name].to_numpy()
-            for name in (self.roles.target, self.roles.weight)
-        )
-        return Block(X, y, None if weight is None else weight.astype(np.float64))
+        return self.roles.block(X, lambda name: frame[name].to_numpy())
 
     def frame(self, k: int) -> Any:
         """The lines of a block as a data frame, with all columns."""

@@ -65,11 +65,7 @@ class ParquetBlocks(Blocks):
                 raise BlockError(
                     k, f"has values in the column {name!r} that are no numbers ({column.type})"
                 ) from error
-        y, weight = (
-            None if name is None else table.column(name).to_numpy()
-            for name in (self.roles.target, self.roles.weight)
-        )
-        return Block(X, y, None if weight is None else weight.astype(np.float64))
+        return self.roles.block(X, lambda name: table.column(name).to_numpy())
 
     def frame(self, k: int) -> Any:
         """The rows of a block as a data frame, with all columns."""

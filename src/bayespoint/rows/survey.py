@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,7 @@ MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the ligh
 LARGEST = 1e100  # feature whose square is computed
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Weight, mean and sum of squared deviations of features, in groups of rows."""
 
     weight: NDArray[np.float64]  # (groups,)
@@ -57,10 +58,7 @@ class Moments:
             Moments(w * self.weight[[g]], self.mean[[g]], w * self.squares[[g]])
             for g, w in enumerate(factor)
         ]
-        whole = parts[0]
-        for one in parts[1:]:
-            whole = whole.merge(one)
-        return whole
+        return reduce(Moments.merge, parts)
 
 
 @dataclass(frozen=True)
@@ -154,10 +152,10 @@ class Survey:
 def spread(moments: Moments | None, places: NDArray, n: int) -> Moments:
     """Moments of some of n groups, 0 for all others."""
     assert moments is not None
-    weight = np.zeros(n)
-    mean, squares = (np.zeros((n, moments.mean.shape[1])) for _ in range(2))
-    weight[places], mean[places], squares[places] = moments.weight, moments.mean, moments.squares
-    return Moments(weight, mean, squares)
+    whole = Moments.nothing(n, moments.mean.shape[1])
+    for column, own in zip(whole, moments, strict=True):
+        column[places] = own
+    return whole
 
 
 def survey_block(block: Block, k: int, argument: None, shared: None) -> tuple[Survey, Survey]:
@@ -207,8 +205,7 @@ def survey_block(block: Block, k: int, argument: None, shared: None) -> tuple[Su
 def grouped(X: NDArray, weight: NDArray, codes: NDArray, n: int) -> Moments:
     """Moments of each of n groups of rows."""
     groups = [Moments.of(X[codes == g], weight[codes == g]) for g in range(n)]
-    columns = zip(*((one.weight, one.mean, one.squares) for one in groups), strict=True)
-    return Moments(*(np.concatenate(column) for column in columns))
+    return Moments(*map(np.concatenate, zip(*groups, strict=True)))
 
 
 def survey(

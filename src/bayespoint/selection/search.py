@@ -18,27 +18,16 @@ from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.engines import get_engine
 from bayespoint.exceptions import BoundReachedWarning, warn_user
 from bayespoint.kernels import positive_parameters
+from bayespoint.selection import objective
 from bayespoint.selection.jobs import run_jobs
-from bayespoint.selection.objective import (
-    Data,
-    Evaluation,
-    Search,
-    search,
-    searchable,
-    split,
-    with_params,
-)
+from bayespoint.selection.objective import Data, Evaluation
 from bayespoint.tools.meta_estimators import MetaClassifier
 from bayespoint.tools.pipelines import fit_weighted
 from bayespoint.tools.validation import check_flag, check_number, parameter_error
 
 # Parameters of engines that may be any positive number, at least in an interval.
-OF_ENGINES = (
-    "engine__prior_scale",
-    "engine__intercept_scale",
-    "engine__noise",
-    "engine__label_noise",
-)
+SCALES = ("prior_scale", "intercept_scale", "noise", "label_noise")
+OF_ENGINES = tuple(f"engine__{name}" for name in SCALES)
 
 
 @dataclass(eq=False, repr=False)
@@ -213,31 +202,31 @@ class EvidenceSearch(MetaClassifier):
         if not self.refit:
             return
         start = time.perf_counter()
-        estimator = with_params(self.estimator, self.best_params_)
+        estimator = objective.with_params(self.estimator, self.best_params_)
         self.best_estimator_ = fit_weighted(estimator, *data)
         self.refit_time_ = time.perf_counter() - start
 
-    def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:
+    def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[objective.Search]:
         """Every combination of the grid with every start."""
         grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
         check_names(self, grid, bounds)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         choices = []
         for params in grid:
-            choices.append(Search(params))
+            choices.append(objective.Search(params))
             if bounds:
                 more = rng.uniform(size=(self.n_starts - 1, len(bounds)))
-                choices += [Search(params, start) for start in more]
+                choices += [objective.Search(params, start) for start in more]
         return choices
 
     def _search(
-        self, data: Data, choices: list[Search], bounds: dict[str, tuple[float, float]]
+        self, data: Data, choices: list[objective.Search], bounds: dict[str, tuple[float, float]]
     ) -> list[Evaluation]:
         jobs = [
             (self.estimator, data, choice, bounds, self.tol, self.max_iter) for choice in choices
         ]
         n_fits = len(jobs) * (self.max_iter if bounds else 1)
-        done = run_jobs(search, jobs, self.n_jobs, n_fits=n_fits, verbose=self.verbose)
+        done = run_jobs(objective.search, jobs, self.n_jobs, n_fits=n_fits, verbose=self.verbose)
         self.n_iter_ = max(found.n_steps for found, _ in done)
         for reason in {found.ended_by for found, _ in done} - {""}:
             warn_user(ConvergenceWarning(f"A search had not converged when {reason}."))
@@ -330,11 +319,8 @@ def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
     bounds = {}
     for name, pair in owner.param_bounds.items():
         is_pair = isinstance(pair, (Sequence, np.ndarray)) and len(pair) == 2
-        if (
-            not is_pair
-            or not all(isinstance(value, Real) for value in pair)
-            or not 0 < pair[0] < pair[1] < np.inf
-        ):
+        is_pair = is_pair and all(isinstance(value, Real) for value in pair)
+        if not is_pair or not 0 < pair[0] < pair[1] < np.inf:
             raise ValueError(
                 f"The 'param_bounds' of {name!r} must be a pair (low, high) with 0 < low < high "
                 f"< inf, since logarithms are searched. Got {pair!r} instead."
@@ -348,10 +334,10 @@ def check_names(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any
 
     Nor may all kernels of the search ignore a bounded parameter.
     """
-    kernel, used = split(owner.estimator).last.kernel, set()
+    kernel, used = objective.split(owner.estimator).last.kernel, set()
     for params in grid:
-        chosen = with_params(owner.estimator, params)
-        _, classifier, prefix = split(chosen)
+        chosen = objective.with_params(owner.estimator, params)
+        _, classifier, prefix = objective.split(chosen)
         get_engine(classifier.engine)  # raises an error for an unknown name
         known, allowed = chosen.get_params(), numbers(classifier, prefix)
         for name in bounds:
@@ -380,4 +366,4 @@ def check_names(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any
 def numbers(classifier: Any, prefix: str) -> list[str]:
     """Names of the parameters that may be any positive number, as the estimator spells them."""
     of_engine = [name for name in OF_ENGINES if name in classifier.get_params()]
-    return [f"{prefix}{name}" for name in [*searchable(classifier.kernel), *of_engine]]
+    return [f"{prefix}{name}" for name in [*objective.searchable(classifier.kernel), *of_engine]]

@@ -8,7 +8,7 @@ import os
 import zipfile
 from typing import Any, BinaryIO
 
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
@@ -131,8 +131,7 @@ class Reader:
         if not seal.startswith(SEAL) or not is_intact(data, seal.removeprefix(SEAL)):
             raise ContentError("its manifest was changed or damaged (its SHA-256 is wrong)")
         for key in ("libraries", "metadata", "sha256"):
-            if not isinstance(manifest.get(key), dict):
-                raise ContentError(f"its manifest has no {key!r}")
+            need(isinstance(manifest.get(key), dict), f"its manifest has no {key!r}")
         return manifest
 
 
@@ -163,8 +162,7 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
             return zipfile.ZipFile(file)
         except zipfile.BadZipFile as error:
             raise ContentError(f"it is truncated or damaged ({error!s:.200}). {COPY}") from error
-    if not start:
-        raise ContentError(f"it is empty. {AGAIN}")
+    need(start, f"it is empty. {AGAIN}")
     if start.startswith(PICKLES):
         raise ContentError(
             "it looks like a pickle, from pickle or joblib. Pickles can run any code, so they are "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 
 KINDS = "biufU"  # bool, integers, floats and strings of fixed width: nothing to unpickle
 VERSION = (1, 0)  # of the .npy format
@@ -90,13 +90,10 @@ def with_zeros(numbers: NDArray, triangle: str) -> NDArray:
 def read_array(data: bytes) -> NDArray:
     """The array of a .npy file."""
     buffer = io.BytesIO(data)
-    if npy.read_magic(buffer) != VERSION:
-        raise ContentError("its .npy format is not version 1.0")
+    need(npy.read_magic(buffer) == VERSION, "its .npy format is not version 1.0")
     shape, is_fortran, dtype = npy.read_array_header_1_0(buffer, max_header_size=HEADER)
-    if not is_plain(dtype) or is_fortran:
-        raise ContentError(f"its type {dtype} is not allowed")
-    if any(length < 0 for length in shape):
-        raise ContentError(f"its shape {shape} is invalid")
+    need(is_plain(dtype) and not is_fortran, f"its type {dtype} is not allowed")
+    need(all(length >= 0 for length in shape), f"its shape {shape} is invalid")
     n_bytes = math.prod(shape) * dtype.itemsize
     if n_bytes != len(data) - buffer.tell():
         raise ContentError(f"its {len(data)} bytes do not match shape {shape} and type {dtype}")

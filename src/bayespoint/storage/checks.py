@@ -202,9 +202,8 @@ def hashing(value: HashingVectorizer) -> None:
     plain = HashingVectorizer()
     for name in ("input", "token_pattern", "tokenizer", "preprocessor", "stop_words"):
         given = getattr(value, name)
-        need(
-            given == getattr(plain, name), f"its {name} is {given!r:.40}: only the default is safe"
-        )
+        is_safe = given == getattr(plain, name)
+        need(is_safe, f"its {name} is {given!r:.40}: only the default is safe")
     need(value.analyzer in ("word", "char", "char_wb"), "its analyzer is unknown")
     integer(value.n_features, 1)
     shortest, longest = value.ngram_range

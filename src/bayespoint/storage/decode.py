@@ -16,7 +16,7 @@ from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, Kn
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES, check_names
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 
 # Field of a Model -> attribute of a classifier of format 3. Others follow from these.
 FORMAT_3 = {
@@ -110,8 +110,7 @@ class Decoder:
 
     def decode(self, node: Any, place: str, depth: int = 0) -> Any:
         """The value of a node; ``place`` is its position in the model, for messages."""
-        if depth > DEPTH:
-            raise ContentError(f"{place} is nested more than {DEPTH} deep")
+        need(depth <= DEPTH, f"{place} is nested more than {DEPTH} deep")
         if node is None or isinstance(node, (bool, int, float, str)):
             return node
         if isinstance(node, list):
@@ -124,13 +123,11 @@ class Decoder:
         raise ContentError(f"{place} has the unknown keys {list(node)[:5]}")
 
     def _items(self, nodes: Any, place: str, depth: int) -> list:
-        if not isinstance(nodes, list):
-            raise ContentError(f"{place} must be a list")
+        need(isinstance(nodes, list), f"{place} must be a list")
         return [self.decode(node, f"{place}[{i}]", depth + 1) for i, node in enumerate(nodes)]
 
     def _float(self, node: dict, place: str, depth: int) -> float:
-        if node["float"] not in NOT_FINITE:
-            raise ContentError(f"{place} is not a number")
+        need(node["float"] in NOT_FINITE, f"{place} is not a number")
         return float(node["float"])
 
     def _slice(self, node: dict, place: str, depth: int) -> slice:
@@ -139,11 +136,10 @@ class Decoder:
 
     def _dtype(self, node: dict, place: str, depth: int) -> np.dtype:
         name = node["dtype"]
-        if not isinstance(name, str) or len(name) > 12:
-            raise ContentError(f"{place} is not a dtype")
+        need(isinstance(name, str) and len(name) <= 12, f"{place} is not a dtype")
         dtype = np.dtype(name)
-        if not is_plain(dtype) and dtype.kind != "O":
-            raise ContentError(f"{place} is the dtype {dtype}, which is not allowed")
+        allowed = is_plain(dtype) or dtype.kind == "O"
+        need(allowed, f"{place} is the dtype {dtype}, which is not allowed")
         return dtype
 
     def _type(self, node: dict, place: str, depth: int) -> type:
@@ -159,8 +155,8 @@ class Decoder:
         if dtype.kind not in "biuf" or not isinstance(value, (bool, int, float)):
             raise ContentError(f"{place} is not a number")
         scalar = dtype.type(value)
-        if type(scalar.item()) is not type(value):
-            raise ContentError(f"{place} is {value!r}, not of type {dtype}")
+        is_same = type(scalar.item()) is type(value)
+        need(is_same, f"{place} is {value!r}, not of type {dtype}")
         return scalar
 
     def _array(self, node: dict, place: str, depth: int) -> np.ndarray:
@@ -169,23 +165,18 @@ class Decoder:
         layout = (axes, triangle, readonly)
         if name in self._arrays:
             known, array = self._arrays[name]
-            if known != layout:
-                raise ContentError(f"{place} uses the array {name!r} in another layout")
-            self._count(array, place)
-            return array
-        try:
-            array = from_bytes(self._get(name), axes, triangle)
-        except ContentError as error:
-            raise ContentError(f"{place} cannot be read: {error}") from error
-        array.flags.writeable = not readonly
-        self._arrays[name] = layout, array
-        self._count(array, place)
-        return array
-
-    def _count(self, array: np.ndarray, place: str) -> None:
+            need(known == layout, f"{place} uses the array {name!r} in another layout")
+        else:
+            try:
+                array = from_bytes(self._get(name), axes, triangle)
+            except ContentError as error:
+                raise ContentError(f"{place} cannot be read: {error}") from error
+            array.flags.writeable = not readonly
+            self._arrays[name] = layout, array
         self._n_bytes += array.nbytes
         if self._n_bytes > self._most_bytes:
             raise ContentError(f"{place} uses an array once more, and arrays are used too often")
+        return array
 
     def _object_array(self, node: dict, place: str, depth: int) -> np.ndarray:
         values = self._items(node["objects"], place, depth)
@@ -196,8 +187,8 @@ class Decoder:
         return array.reshape(node["shape"])
 
     def _same(self, node: dict, place: str, depth: int) -> Any:
-        if node["same"] not in self._objects:
-            raise ContentError(f"{place} refers to an object that does not exist")
+        is_known = node["same"] in self._objects
+        need(is_known, f"{place} refers to an object that does not exist")
         return self._objects[node["same"]]
 
     def _object(self, node: dict, place: str, depth: int) -> Any:
@@ -208,8 +199,7 @@ class Decoder:
         if type(number) is not int or number in self._objects:
             raise ContentError(f"{place} has the number {number!r:.80}, which is invalid or in use")
         self._n_objects += 1
-        if self._n_objects > OBJECTS:
-            raise ContentError(f"it contains more than {OBJECTS} objects")
+        need(self._n_objects <= OBJECTS, f"it contains more than {OBJECTS} objects")
         check_names(cls, nodes, place)  # before the values, whose places contain these names
         state = {
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)

@@ -11,7 +11,7 @@ import numpy as np
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_of
 from bayespoint.storage.checks import check
 from bayespoint.storage.registry import DEPTH, NAMES, SINGLE, TYPE_NAMES, check_names, is_cached
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model
 
@@ -34,8 +34,7 @@ class Encoder:
 
     def encode(self, value: Any, place: str, depth: int = 0) -> Any:
         """The JSON of a value; ``place`` is its position in the model, for messages."""
-        if depth > DEPTH:
-            raise ContentError(f"{place} is nested more than {DEPTH} deep")
+        need(depth <= DEPTH, f"{place} is nested more than {DEPTH} deep")
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -53,7 +52,7 @@ class Encoder:
             ]
             return items if type(value) is list else {"tuple": items}
         if type(value) is dict:
-            return {"dict": [self._pair(*pair, place, depth) for pair in value.items()]}
+            return {"dict": [self._pair(*pair, place, depth + 1) for pair in value.items()]}
         if type(value) is slice:
             ends = (value.start, value.stop, value.step)
             return {"slice": [self.encode(end, place, depth + 1) for end in ends]}
@@ -64,10 +63,8 @@ class Encoder:
         raise ContentError(refusal(value, place))
 
     def _pair(self, key: Any, value: Any, place: str, depth: int) -> list:
-        if not isinstance(key, SINGLE):
-            raise ContentError(refusal(key, f"a key of {place}"))
-        inside = f"{place}[{key!r}]"
-        return [self.encode(key, inside, depth + 1), self.encode(value, inside, depth + 1)]
+        name = self._item(key, f"a key of {place}", depth)
+        return [name, self.encode(value, f"{place}[{key!r}]", depth)]
 
     def _array(self, array: np.ndarray, place: str) -> dict[str, Any]:
         if id(array) in self._done:
@@ -75,10 +72,9 @@ class Encoder:
         if type(array) not in (np.ndarray, np.memmap):
             raise ContentError(refusal(array, place))
         if array.dtype.kind == "O":
-            items = [self._item(item, place) for item in array.ravel()]
+            items = [self._item(item, f"an entry of {place}") for item in array.ravel()]
             return {"objects": items, "shape": list(array.shape)}
-        if not is_plain(array.dtype):
-            raise ContentError(f"{place} is an array of {array.dtype}: {ALLOWED_ARRAYS}")
+        need(is_plain(array.dtype), f"{place} is an array of {array.dtype}: {ALLOWED_ARRAYS}")
         order = axis_order(array)
         turned = array.transpose(order)
         triangle = triangle_of(turned)
@@ -92,10 +88,10 @@ class Encoder:
         self._keep(array, node)
         return node
 
-    def _item(self, item: Any, place: str) -> Any:
+    def _item(self, item: Any, place: str, depth: int = 0) -> Any:
         if not isinstance(item, SINGLE):
-            raise ContentError(refusal(item, f"an entry of {place}"))
-        return self.encode(item, f"an entry of {place}")
+            raise ContentError(refusal(item, place))
+        return self.encode(item, place, depth)
 
     def _scalar(self, value: np.generic, place: str) -> dict[str, Any]:
         if not is_plain(value.dtype):
@@ -106,8 +102,7 @@ class Encoder:
     def _object(self, value: Any, place: str, depth: int) -> dict[str, Any]:
         if id(value) in self._done:
             return self._done[id(value)]
-        if id(value) in self._open:
-            raise ContentError(f"{place} contains itself")
+        need(id(value) not in self._open, f"{place} contains itself")
         self._open.append(id(value))
         parts = state_of(value)
         state = {

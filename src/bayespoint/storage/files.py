@@ -18,7 +18,7 @@ from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
 from bayespoint.storage.archive import COPY, Reader, Writer
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 from bayespoint.tools.files import replacing
 from bayespoint.tools.version import __version__
 
@@ -158,8 +158,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         reader.check_members()
         decoder = Decoder(reader.array, most_bytes=SHARED * reader.size)
         model = decoder.decode(reader.manifest["model"], "model")
-        if not hasattr(model, "get_params"):
-            raise ContentError("it contains no estimator")
+        need(hasattr(model, "get_params"), "it contains no estimator")
     saved, running = str(reader.manifest["libraries"].get("scikit-learn")), sklearn.__version__
     if "sklearn" in decoder.libraries and release(saved) != release(running):
         warnings.warn(ModelVersionWarning(Path(path), saved, running), stacklevel=2)

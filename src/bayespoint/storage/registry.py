@@ -15,7 +15,7 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.attributes import ContentError
+from bayespoint.tools.attributes import ContentError, need
 
 # Public module -> classes, or their names there. Files name a class by this module and its name, so
 # neither may change. Subclasses are excluded: their code would be missing where a file is loaded.
@@ -78,16 +78,14 @@ def check_names(cls: type, names: Iterable[str], place: str) -> None:
     with a plain default.
     """
     fields = getattr(cls, "_fields", ())  # of a NamedTuple, which takes no other names
-    for name in names:
-        if name in fields:
-            continue
+    for name in (name for name in names if name not in fields):
         if len(name) > LONGEST_NAME:
             raise ContentError(f"{place} has an attribute with a name of {len(name)} characters")
         default = of_class(cls, name)
-        is_fine = name.isidentifier() and not name.startswith("__")
-        is_fine = is_fine and not is_constant(cls, name)
-        if not is_fine or not isinstance(default, (bool, int, float, str, tuple, type(None))):
-            raise ContentError(f"{place} has the attribute {name!r:.80}, which is not allowed")
+        is_name = name.isidentifier() and not name.startswith("__")
+        is_value = isinstance(default, bool | int | float | str | tuple | None)
+        is_fine = is_name and is_value and not is_constant(cls, name)
+        need(is_fine, f"{place} has the attribute {name!r:.80}, which is not allowed")
 
 
 def is_constant(cls: type, name: str) -> bool:

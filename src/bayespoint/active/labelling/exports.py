@@ -60,9 +60,8 @@ def label_studio(
             best = int(shares[row].argmax())
             score, result = round(float(shares[row, best]), 6), [choice(str(classes[best]))]
             predictions.append({"model_version": VERSION, "score": score, "result": result})
-        tasks.append(
-            {"id": row + 1, "data": data, "annotations": annotations, "predictions": predictions}
-        )
+        answered = {"annotations": annotations, "predictions": predictions}
+        tasks.append({"id": row + 1, "data": data, **answered})
     return tasks
 
 

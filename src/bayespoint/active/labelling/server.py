@@ -138,18 +138,16 @@ class Handler(BaseHTTPRequestHandler):
     def _post(self, place: str, query: dict[str, str]) -> tuple[str, bytes]:
         session, body = self.server.session, self._body()
         tab = tab_of(body)
-        if place == "answer":
-            return as_json(session.answer(tab, body.get("row"), body.get("label")))
-        if place == "undo":
-            return as_json(session.undo(tab))
-        if place == "look":
-            return as_json(session.look_again(tab, body.get("row")))
-        if place == "end":
-            threading.Thread(target=self.server.shutdown, daemon=True).start()
-            return as_json({})
-        if place == "close":
-            return as_json(session.close(tab))
-        raise Refused(HTTPStatus.NOT_FOUND, "this page does not exist")
+        requests: dict[str, Callable[[], Any]] = {
+            "answer": lambda: session.answer(tab, body.get("row"), body.get("label")),
+            "undo": lambda: session.undo(tab),
+            "look": lambda: session.look_again(tab, body.get("row")),
+            "end": threading.Thread(target=self.server.shutdown, daemon=True).start,
+            "close": lambda: session.close(tab),
+        }
+        if place not in requests:
+            raise Refused(HTTPStatus.NOT_FOUND, "this page does not exist")
+        return as_json(requests[place]() or {})
 
     def _answer(self, handle: Callable[[str, dict[str, str]], tuple[str, bytes]]) -> None:
         self._attachment = ""

@@ -112,8 +112,7 @@ class Session:
             self._journal.append(answer.event())
             self.answers.add(answer)
             last = {"number": row + 1, "label": label, "opinion": self._opinion(here)}
-            here.row, here.n_asked = None, here.n_asked + 1
-            here.second = False
+            here.row, here.second, here.n_asked = None, False, here.n_asked + 1
             self.learner.wake()
             return {"last": last, **self._shown(tab)}
 

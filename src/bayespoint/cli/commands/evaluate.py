@@ -84,11 +84,7 @@ def evaluate(
                 found, report, title=title, rows=shown, details=details,
                 shifts=shifts, preparation=read.preparation(),
             )  # fmt: skip
-    document = {
-        "report": None if report is None else str(report),
-        **found.to_dict(),
-        "shifts": shifts,
-    }
+    document = {"report": report and str(report), **found.to_dict(), "shifts": shifts}
     end = [] if report is None else [f"Report written to {report}."]
     notes.end(document, *tables(found), *end)
 

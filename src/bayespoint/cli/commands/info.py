@@ -22,8 +22,6 @@ if not options.ONLY_HELP:
     from bayespoint.reports.environment import describe_environment, environment_words
     from bayespoint.storage import describe
 
-SHOWN = 12  # iterations that are shown of a long run: the first and the last
-
 
 def info(
     model: Annotated[
@@ -115,7 +113,7 @@ def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
 
 
 def run_tables(found: dict[str, Any], tasks: list[str]) -> list[RenderableType]:
-    """One table of the tasks, one of the iterations, one of each measure of several numbers."""
+    """One table of the tasks, and one of each measure of several numbers."""
     run = found["run"]
     several = {name: rows for name, rows in run["measures"].items() if np.ndim(rows) == 2}
     columns = {
@@ -131,14 +129,6 @@ def run_tables(found: dict[str, Any], tasks: list[str]) -> list[RenderableType]:
     shown: list[RenderableType] = []
     if columns:
         shown.append(NumbersTable(["task", *columns], zip(tasks, *columns.values(), strict=True)))
-    if run["changes"]:
-        # The largest change in every iteration, of the task that took longest.
-        changes, task = max(zip(run["changes"], tasks, strict=True), key=lambda one: len(one[0]))
-        lines = [(str(number), f"{change:.1e}") for number, change in enumerate(changes, start=1)]
-        if len(lines) > SHOWN:
-            lines = [*lines[: SHOWN // 2], ("...", ""), *lines[-SHOWN // 2 :]]
-        of = f", {task}" if len(tasks) > 1 else ""
-        shown.append(NumbersTable([run["unit"], f"largest change{of}"], lines))
     for name, rows in several.items():
         numbered = [
             [str(number), *(f"{value:.4f}" for value in values)]

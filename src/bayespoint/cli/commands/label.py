@@ -6,12 +6,11 @@ import json
 import threading
 import webbrowser
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -194,8 +193,7 @@ def serve(work: Work, port: int, browser: bool) -> None:
         server.server_close()
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """A session, and what its results are made of."""
 
     frame: pd.DataFrame

@@ -70,9 +70,8 @@ def train_incremental(
     found = describe(split_pipeline(pipeline).last, rows, count_correct(pipeline, rows.X, rows.y))
     found["seconds"] = time.perf_counter() - started
     found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
-    found["rows_of_all_batches"] = (
-        earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
-    )
+    n_before = earlier.get("rows_of_all_batches", earlier.get("rows", 0))
+    found["rows_of_all_batches"] = n_before + found["rows"]
     found["notes"] = [*earlier.get("notes", []), *notes]
     write_model(pipeline, model, rows.kinds, found, about)
     total = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
@@ -127,9 +126,8 @@ def proceed(
 
 def parse_classes(text: str) -> NDArray:
     """Classes as given by an option; ends the command if there are fewer than two."""
-    labels = training.read_labels(
-        pd.Series([name.strip() for name in text.split(",")], dtype=object)
-    )
+    names = [name.strip() for name in text.split(",")]
+    labels = training.read_labels(pd.Series(names, dtype=object))
     if labels.isna().any() or len(set(labels)) < 2:
         bad_usage(f"--classes needs at least two names, such as no,yes; not {text!r}")
     return training.class_array(sorted(set(labels)))

@@ -166,8 +166,7 @@ def collect_warnings() -> Iterator[list[str]]:
     found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for_programmers = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
-        for kind in for_programmers:
+        for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", kind)
         yield found
     found.extend(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))

@@ -178,19 +178,18 @@ def prepare(
     for name, kind in kinds.items():
         if kind == CATEGORY:
             prepared[name] = as_text(frame[name])
-            continue
-        if kind == TEXT:
+        elif kind == TEXT:
             prepared[name] = as_text(frame[name]).fillna("").astype(object)
-            continue
-        if kind == IMAGE:
+        elif kind == IMAGE:
             prepared |= pixel_columns(frame[name], Path(frame.attrs[FOLDER]), notes).items()
-            continue
-        numbers = as_numbers(frame[name], (formats or {}).get(name, {}).get("decimal_comma"))
-        check_range(name, numbers.values)
-        if numbers.words:
-            what = "not numbers" if len(numbers.words) > 1 else "not a number"
-            notes.add(f"column {name!r} has {listed(numbers.words)}, {what}: treated as missing")
-        prepared[name] = numbers.values
+        else:
+            numbers = as_numbers(frame[name], (formats or {}).get(name, {}).get("decimal_comma"))
+            check_range(name, numbers.values)
+            if numbers.words:
+                what = "not numbers" if len(numbers.words) > 1 else "not a number"
+                words = f"{listed(numbers.words)}, {what}"
+                notes.add(f"column {name!r} has {words}: treated as missing")
+            prepared[name] = numbers.values
     return pd.DataFrame(prepared)
 
 

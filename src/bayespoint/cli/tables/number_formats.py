@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,7 @@ CURRENCY_REMARK = "has currency signs, which are dropped"
 PERCENT_REMARK = "has percent signs: 45% is read as 0.45"
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """A column as numbers, its values that are not numbers, and how it is written.
 
     ``decimal_comma`` is None where no value tells.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,8 +37,7 @@ NUMBERED = re.compile(r"(.*?)\d+(?:[_x,.-]\d+)?")
 SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """What a row is for the person who labels: see ``active.labelling.items.Items``."""
 
     kind: str = items.TABLE
@@ -47,8 +45,7 @@ class View:
     shape: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
-class Classes:
+class Classes(NamedTuple):
     """The column of the labels, the classes in the order of their keys, and labels by row."""
 
     target: str
@@ -144,8 +141,7 @@ def recognised(frame: pd.DataFrame, numbers: list[str]) -> View:
     return View()
 
 
-@dataclass(frozen=True)
-class Points:
+class Points(NamedTuple):
     """The rows as the classifier takes them, and the steps before it that make them so."""
 
     X: pd.DataFrame
@@ -167,11 +163,7 @@ class Points:
 
 
 def find_points(
-    frame: pd.DataFrame,
-    view: View,
-    model: Model | None,
-    notes: Notes,
-    given: options.Columns,
+    frame: pd.DataFrame, view: View, model: Model | None, notes: Notes, given: options.Columns
 ) -> Points:
     """Numbers for every row; scales and topics are those of the whole pool, labelled or not."""
     if model is not None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from operator import getitem
 from socket import gethostname
 from typing import Any
 from uuid import uuid4
@@ -100,7 +101,12 @@ class Cluster:
             failed = status.index("error") if "error" in status else None
             error: Any = None if failed is None else futures[failed].exception()
         if isinstance(error, KilledWorker):
-            raise self._too_large(error) from error
+            raise ClusterError(
+                self.address,
+                f"workers were lost {error.allowed_failures + 1} times while they ran the same "
+                "task, which probably needs more memory than a worker has",
+                "use smaller blocks of rows, or give workers more memory (memory_limit)",
+            ) from error
         if failed is not None:
             raise describe(failed, error)
         return "pending" not in status
@@ -139,21 +145,11 @@ class Cluster:
                 f"start some (dask worker {self.address}), and fit again",
             )
 
-    def _too_large(self, error: KilledWorker) -> ClusterError:
-        return ClusterError(
-            self.address,
-            f"workers were lost {error.allowed_failures + 1} times while they ran the same task, "
-            "which probably needs more memory than a worker has",
-            "use smaller blocks of rows, or give workers more memory (memory_limit)",
-        )
-
     def _lost(self, error: BaseException | None) -> ClusterError:
-        reason = "the connection to its scheduler is lost"
-        if error is not None:
-            reason += f" ({type(error).__name__})"
+        kind = "" if error is None else f" ({type(error).__name__})"
         return ClusterError(
             self.address,
-            reason,
+            f"the connection to its scheduler is lost{kind}",
             "start the cluster again, connect a new client and fit again. With a checkpoint the "
             "fit continues where it was",
         )
@@ -231,6 +227,11 @@ class ClusterBlocks(Blocks):
         return {**vars(self), "_cluster": None, "futures": None}  # tasks get their rows as argument
 
 
+def futures_of(blocks: Blocks) -> Sequence[Future | None]:
+    """The rows that workers hold, or None for each block that they read themselves."""
+    return blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
+
+
 class DaskExecutor(Executor):
     """Runs functions of blocks on a cluster, with the bits of a ``LocalExecutor``.
 
@@ -250,12 +251,11 @@ class DaskExecutor(Executor):
         self, function: BlockFunction, blocks: Blocks, own: list[Own], shared: Any
     ) -> tuple[list[Any], Any]:
         """Send all as one graph."""
-        rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
+        rows = futures_of(blocks)
         # What all tasks have in common is a node of the graph, so that it travels to a worker once.
         common = constant((blocks, function, shared))
         found = [task(on_block, rows[k], common, own[k]) for k in range(len(blocks))]
-        kept = [task(first, pair) for pair in found]
-        merged = [task(second, pair) for pair in found]
+        kept, merged = ([task(getitem, pair, part) for pair in found] for part in (0, 1))
         while len(merged) > 1:
             last = merged[-1:] if len(merged) % 2 else []
             neighbours = zip(merged[::2], merged[1::2], strict=False)
@@ -290,16 +290,6 @@ def read_here(blocks: Blocks, k: int) -> Block:
             raise
         problem = f"{error.problem}, on {gethostname()}. Every worker must be able to read the data"
         raise BlockError(k, f"{problem}: put them where all computers see them") from error
-
-
-def first(pair: tuple[Any, Any]) -> Any:
-    """What is kept of a block."""
-    return pair[0]
-
-
-def second(pair: tuple[Any, Any]) -> Any:
-    """What is merged."""
-    return pair[1]
 
 
 def merge(earlier: Any, later: Any) -> Any:

@@ -72,13 +72,10 @@ def divide(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> ClusterBlock
     """
     given, X = X, as_collection(X)
     names = check_columns(given) if hasattr(given, "columns") else None
-    if X.ndim != 2:
-        raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
     if isinstance(X, dd.DataFrame):
         rows = X.to_delayed()
         sizes: tuple = (np.nan,) * len(rows)
     else:
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         rows, sizes = list(X.to_delayed().ravel()), X.chunks[0]
     if y is None:
         raise ValueError(
@@ -97,14 +94,14 @@ def as_arrays(*columns: Any) -> tuple:
 
 def as_collection(X: Any) -> Any:
     """X as a dask array or data frame; other arrays are divided as local fits divide them."""
-    if isinstance(X, (da.Array, dd.DataFrame)):
-        return X
     if isinstance(X, dd.Series):
         raise TypeError("X must be a dask data frame, and is a single column. Pass X.to_frame().")
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise ValueError(f"X must have rows and columns. Got shape {array.shape}.")
-    return da.from_array(array, chunks=(rows_of_block(array.shape[1], None), -1))
+    X = X if isinstance(X, (da.Array, dd.DataFrame)) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
+    if isinstance(X, np.ndarray):
+        X = da.from_array(X, chunks=(rows_of_block(X.shape[1], None), -1))
+    return X.rechunk({1: -1}) if isinstance(X, da.Array) and X.numblocks[1] > 1 else X
 
 
 def check_columns(X: Any) -> list[str] | None:
@@ -168,10 +165,6 @@ def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     if isinstance(X, dd.DataFrame):
         return X.map_partitions(answers, known, method, meta=like)
     X = as_collection(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have rows and columns. Got a dask array of shape {X.shape}.")
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
     axes: dict[str, Any] = {"drop_axis": 1}
     if like.ndim == 2:
         axes = {"chunks": (X.chunks[0], (like.shape[1],))}

@@ -15,9 +15,9 @@ from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
 from bayespoint.rows.dask.cluster import (
     Cluster,
-    ClusterBlocks,
     DaskExecutor,
     constant,
+    futures_of,
     read_here,
     task,
 )
@@ -35,13 +35,6 @@ class Points(NamedTuple):
     given: NDArray[np.bool_]  # which of them have a positive weight
     scaling: Scaling | None
     space: DualSpace  # not yet fitted
-
-    def fitted_space(self, X: NDArray) -> DualSpace:
-        """The space of all rows X, the same as in the process that asks."""
-        points = X if self.given.all() else X[self.given]
-        if self.scaling is not None:
-            points = self.scaling.transform(points)
-        return self.space.fit(points)
 
 
 class ClusterTrainer:
@@ -91,9 +84,10 @@ class ClusterTrainer:
 
 
 def pose(rows: tuple, common: tuple[Points, Setting]) -> tuple[DualSpace, Setting]:
-    """Space and setting: all that the tasks have in common."""
-    points, setting = common
-    return points.fitted_space(rows[0]), setting
+    """Space, the same as in the process that asks, and setting: what all tasks have in common."""
+    (given, scaling, space), setting = common
+    X = rows[0] if given.all() else rows[0][given]
+    return space.fit(X if scaling is None else scaling.transform(X)), setting
 
 
 def train_sample(problem: tuple[DualSpace, Setting], seed: np.random.SeedSequence) -> Wave:
@@ -140,8 +134,7 @@ class PerceptronExecutor(DaskExecutor):
 def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
     """The future of points, labels and weights of all blocks."""
     where = constant(blocks)
-    rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
-    parts = [task(checked_rows, k, one, where) for k, one in enumerate(rows)]
+    parts = [task(checked_rows, k, one, where) for k, one in enumerate(futures_of(blocks))]
     return cluster.compute([task(stack, parts)])[0]
 
 

@@ -93,7 +93,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
 
     from bayespoint.storage.onnx.columns import DOMAIN, VERSION, cells, features, inputs
     from bayespoint.storage.onnx.graph import Graph
-    from bayespoint.storage.onnx.posteriors import answers, class_index, probabilities
+    from bayespoint.storage.onnx.posteriors import answers, log_odds, probabilities
 
     fitted = classifier.model_
     if fitted.kernel.is_precomputed:
@@ -118,9 +118,8 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     coding, labels = fitted.coding, label_array(fitted.classes)
     found = answers(fitted.posterior, fitted.space, X, classifier.decision)
     graph.add("Cast", probabilities(coding, found), to=kind, output="probabilities")
-    graph.add(
-        "Gather", labels, class_index(coding, found, classifier.decision), axis=0, output="label"
-    )
+    index = coding.onnx_class(found.decision, log_odds(coding, found), classifier.decision)
+    graph.add("Gather", labels, index, axis=0, output="label")
     made = {name for node in graph.nodes for name in node.output}
     for one in given:
         if not one.name or one.name in made | {constant.name for constant in graph.constants}:
@@ -172,9 +171,8 @@ def affine(step: Any) -> tuple[NDArray, NDArray]:
     if step == "passthrough":
         return 0 * ones, ones
     if isinstance(step, StandardScaler):
-        return (step.mean_ if step.with_mean else 0 * ones), (
-            step.scale_ if step.with_std else ones
-        )
+        centre = step.mean_ if step.with_mean else 0 * ones
+        return centre, (step.scale_ if step.with_std else ones)
     if isinstance(step, RobustScaler):
         centre = step.center_ if step.with_centering else 0 * ones
         return centre, (step.scale_ if step.with_scaling else ones)

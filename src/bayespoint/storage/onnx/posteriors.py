@@ -26,11 +26,6 @@ class Answers(NamedTuple):
     log_no: Value
 
 
-def class_index(coding: Coding, answers: Answers, rule: str) -> Value:
-    """Index of the predicted class of each point."""
-    return coding.onnx_class(answers.decision, log_odds(coding, answers), rule)
-
-
 def probabilities(coding: Coding, answers: Answers) -> Value:
     """Probabilities of the classes."""
     return answers.decision.graph.add("Softmax", log_odds(coding, answers), axis=-1)
