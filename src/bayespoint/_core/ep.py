@@ -33,6 +33,8 @@ NODES, HEIGHTS = np.polynomial.legendre.leggauss(16)  # good to 1e-15 for such i
 @inner
 def scaled_erfc(x: float) -> float:
     """The product of exp(x^2) and erfc(x) for x >= 0, to 2e-15."""
+    if x == 0.0:  # exactly, so that an output of 0 has the probability 1/2, which is a tie
+        return 1.0
     place = 4.0 * PARTS / (4.0 + x)
     part = np.uint64(min(place, PARTS - 1.0))
     u, c = 2.0 * (place - part) - 1.0, SCALED[part]

@@ -71,7 +71,7 @@ def test_perceptrons_that_are_behind_are_not_trained_on_all_rows(monkeypatch, en
         return train_member(parameters, part, Monitor(), 0, params)
 
     found = perceptrons.best_perceptron(problem, np.arange(60), None, train, enough)
-    assert sizes == [60, 60] + [200] * is_trained
+    assert sizes == [60, 60, 30] + [200] * is_trained
     assert (found[1] is not None) == is_trained
     assert found[2] >= enough or is_trained
 

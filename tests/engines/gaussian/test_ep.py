@@ -248,3 +248,7 @@ def test_noise_of_single_precision():
     engine = ExpectationPropagation(noise=np.float32(2.0))
     clf = BayesPointClassifier(engine=engine, kernel="linear", multi_class="joint").fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_an_output_of_zero_is_a_tie():
+    assert _core.ep.truncation(0.0)[4] == _core.ep.truncation(-0.0)[4] == np.log(0.5)

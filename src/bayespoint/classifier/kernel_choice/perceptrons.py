@@ -19,7 +19,6 @@ from bayespoint.kernels import RadialKernel
 FEWEST, MOST = 5000, 60_000
 WIDTHS = (1.0, 3.0)  # gamma times the number of features
 RIDGE = 0.1
-DECAY = 0.25  # power of the number of rows with which log-loss is expected to fall
 
 
 def best_perceptron(
@@ -27,7 +26,8 @@ def best_perceptron(
 ) -> tuple[dict[str, Any], Any, float] | None:
     """Parameters, machine and log-loss of the perceptrons whose first visits are best forecast.
 
-    Some rows find the width, and whether it is worth to train on all.
+    Some rows find the width. These and half of them tell with which power of the number of rows
+    the log-loss falls, and so whether it is worth to train on all.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ def best_perceptron(
         }
         trained.append((first_visit_loss(train(params, part), part), params))
     loss, params = min(trained, key=lambda one: one[0])
-    loss *= (len(some) / n_points) ** DECAY
+    half = problem.part(some[::2])
+    falls = np.log2(max(1.0, first_visit_loss(train(params, half), half) / loss))
+    loss *= (len(some) / n_points) ** falls
     if loss >= enough:
         return params, None, loss
     model = train(params)
