@@ -25,7 +25,7 @@ TRIALS = 4
 SAMPLES = 10**6  # so many take hours
 N_POINTS = 300
 PROGRAM = """
-import json, os, resource, signal, sys, threading, warnings
+import json, os, resource, signal, sys, threading, time, warnings
 import numpy as np
 from bayespoint import BayesPointClassifier, engines
 from bayespoint._core import calls
@@ -88,6 +88,8 @@ for name, (kernel, ridge, engine, labels) in fits.items():
             monitor.ended.set()
         n_calls = monitor.n_calls
         for thread in threading.enumerate():
+            while thread in threading.enumerate() and not thread.is_alive():
+                time.sleep(0.001)  # the interrupt came while it was started
             if thread is not threading.current_thread():
                 thread.join()
         print(json.dumps([name, raised, n_calls]), flush=True)
