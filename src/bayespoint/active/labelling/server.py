@@ -142,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
             "answer": lambda: session.answer(tab, body.get("row"), body.get("label")),
             "undo": lambda: session.undo(tab),
             "look": lambda: session.look_again(tab, body.get("row")),
-            "end": threading.Thread(target=self.server.shutdown, daemon=True).start,
+            "end": lambda: threading.Thread(target=self.server.shutdown, daemon=True).start(),
             "close": lambda: session.close(tab),
         }
         if place not in requests:

@@ -169,7 +169,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     )
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
-    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
+    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
         course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
         free = parameters.n_components == "auto"
         course = compared(course, considered, chooses=free)
@@ -178,7 +178,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
     reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
     if any_engine and course.clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
-        ours = course.loss
+        ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
         found = best_perceptron(problem, course.some, gamma, train, ours)
         if found is not None:
             params, model, loss = found
@@ -201,7 +201,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
 
 def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> Course:
     """Try all candidates, on some of many rows, and train those that count on all of them."""
-    problem, train = course.problem, course.train
+    whole, problem = course, course.problem
     few: Any = course.parameters.n_components
     n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
     is_many = chooses and n_points > MANY_ROWS
@@ -210,8 +210,8 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> C
     if is_large:
         few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
     if is_many:
-        part = problem.part(course.some)
-        course = Course(course.parameters, part, partial(train, part=part))
+        part = problem.part(whole.some)
+        course = Course(whole.parameters, part, partial(whole.train, part=part))
     for candidate in considered:
         course.consider(candidate, few)
     kept = np.flatnonzero(course.blended().share).tolist()
@@ -220,7 +220,7 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> C
     if is_many:
         share = course.blended().share[kept]
         kept = np.array(kept)[share > LEAST_OF_MANY * share.max()].tolist()
-        course.extend(problem, train)
+        course.extend(whole)
     if is_large:
         course.enlarge(kept)
     return course
@@ -283,11 +283,10 @@ class Course:
             elif has_time:
                 self.tried[k] = self.try_out(one.learned, size)
 
-    def extend(self, problem: Problem, train: Train) -> None:
-        """Go on with all rows of a problem, of which only some took part so far."""
-        self.problem, self.train = problem, train
-        self.halves = split(problem.points, problem.codes, problem.groups)
-        new = np.setdiff1d(np.arange(len(problem.codes)), rows := self.some)
+    def extend(self, whole: Course) -> None:
+        """Go on with all rows, of which only some took part so far."""
+        self.problem, self.train, self.halves = whole.problem, whole.train, whole.halves
+        new = np.setdiff1d(np.arange(len(self.problem.codes)), rows := self.some)
         for k, one in enumerate(self.tried):
             kernels = list(one.learned.kernels)
             for i, (kernel, others) in enumerate(kernels):
@@ -317,12 +316,6 @@ class Course:
         for own, others in (self.halves, self.halves[::-1]) if len(self.halves[1]) else ():
             found[others] = self.blended(own).mixed(everyone[:, others])
         return found
-
-    @property
-    def loss(self) -> float:
-        """What the blend expects of new rows."""
-        codes, weight = self.problem.codes, self.problem.weight
-        return expected_scores(self.left_out(), codes, weight)["log_loss"].value
 
     def learn(self, candidate: Candidate) -> Learned:
         """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
