@@ -98,7 +98,7 @@ def play(
         event += 1
         for i in range(m):
             f[i] = max(f[i], SMALLEST)
-            cotangent[i] = np.divide(g[i], f[i])
+            cotangent[i] = g[i] / f[i]
         wall = 0
         for i in range(1, m):  # the first wall ahead has the least g / f = -cot(arc)
             if cotangent[i] < cotangent[wall]:

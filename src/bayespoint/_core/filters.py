@@ -8,16 +8,13 @@ once. If ``constant`` is not 0, all rows have this entry, too, at the last weigh
 """
 
 import math
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Defined in another file: after a change there, delete the cache of this one.
-from bayespoint._core import compiler
+from bayespoint._core.compiler import compiled, inner
 from bayespoint._core.ep import PROBIT, ROOT_HALF, scaled_erfc, tilt, truncation
 
-compiled = partial(compiler.compiled, error_model="numpy")  # no divisor is 0
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
 STEEPEST = 30.0  # bound on scores that are recalibrated
 LEAST = 0.5 * math.erfc(STEEPEST * ROOT_HALF)
@@ -34,7 +31,7 @@ def are_within(x: NDArray, largest: float) -> bool:
     return n_within == len(x)
 
 
-@compiled
+@inner
 def forget(record: NDArray, now: float, prior_mean: float, keep: NDArray) -> None:
     """At its visit a weight becomes N(mean, variance)^k times prior^(1 - k).
 
@@ -59,7 +56,7 @@ def forget_once(
                 forget(records[j, k], now, prior_mean[j % len(prior_mean)], keep[k])
 
 
-@compiled
+@inner
 def outputs(rows: tuple, i: int, records: NDArray, means: NDArray, variances: NDArray) -> None:
     """Mean and variance of the output of row i, at each rate."""
     begin, column, x, constant = rows
@@ -93,8 +90,7 @@ def learn_all(
     prior_mean: NDArray,
     keep: NDArray,
     law: tuple,
-    evidence: NDArray,
-    judged: tuple,
+    chance: NDArray,
 ) -> NDArray:
     """Visit each row once at each rate, for each task; ``n_rows`` rows came before.
 
@@ -104,12 +100,11 @@ def learn_all(
         mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
 
     ``prior_mean`` has a row for each task or for all, of a mean for each weight or for all.
-    Several rates are judged before: ``evidence`` and ``judged`` are as in :func:`judge`. Returns
+    ``chance`` is the probability of each rate before the rows. Returns
     log p(label | all earlier labels) of each task, mixed over the rates.
     """
     begin, column, x, constant = rows
     n_tasks, n = y.shape
-    chance = judge(rows, y, records, law, evidence, judged) if len(keep) > 1 else np.ones(1)
     last, differ = np.uint64(records.shape[1] - 1), np.uint64(prior_mean.shape[1] > 1)
     log_p, mixed = np.empty(len(keep)), np.empty((n_tasks, n))
     for t in range(n_tasks):
@@ -140,14 +135,15 @@ def learn_all(
                     tell(own[last, k], constant, force, s2, rest, share)
             mixed[t, i] = log_p[0]
             if len(keep) > 1:
-                largest, total = log_p.max(), 0.0
+                largest, total = -np.inf, 0.0
+                for k in range(len(keep)):
+                    largest = max(largest, log_p[k])
                 for k in range(len(keep)):
                     total += chance[k] * math.exp(log_p[k] - largest)
                 mixed[t, i] = largest + math.log(total)
     return mixed
 
 
-@compiled
 def judge(
     rows: tuple, y: NDArray, records: NDArray, law: tuple, evidence: NDArray, judged: tuple
 ) -> NDArray:
@@ -157,13 +153,25 @@ def judge(
     is what is known of the recalibration of each task (no rows: there is none), its prior, and the
     share of both that is kept: see :func:`calibrate`. Returns the probability of each rate before.
     """
-    calibration, prior, share = judged
-    _, noise, flip = law
-    n, n_rates = y.shape[1], len(evidence)
-    means, variances, gained = np.empty(n_rates), np.empty(n_rates), np.zeros(n_rates)
-    product = np.ones(n_rates)  # of probabilities, whose logarithm is taken when it is small
-    z, chance = np.empty(n), np.maximum(np.exp(evidence - evidence.max()), TINY)
+    chance = np.maximum(np.exp(evidence - evidence.max()), TINY)
     chance /= chance.sum()
+    gained = predict_all(rows, y, records, law, chance, judged)
+    evidence[:] = judged[2] * evidence + gained
+    evidence -= evidence.max()
+    return chance
+
+
+@compiled
+def predict_all(
+    rows: tuple, y: NDArray, records: NDArray, law: tuple, chance: NDArray, judged: tuple
+) -> NDArray:
+    """The log-probability of all labels at each rate; recalibration as in :func:`judge`."""
+    (calibration, prior, share), (_, noise, flip) = judged, law
+    n, n_rates = y.shape[1], len(chance)
+    means, variances, gained = np.empty(n_rates), np.empty(n_rates), np.zeros(n_rates)
+    product, z = np.empty(n_rates), np.empty(n)
+    for k in range(n_rates):
+        product[k] = 1.0  # of probabilities, whose logarithm is taken when it is small
     for t in range(len(y)):
         for i in range(n):
             outputs(rows, i, records[t], means, variances)
@@ -187,12 +195,12 @@ def judge(
             z[i] = quantile(yes, middle) if yes < no else -quantile(no, -middle)
         if len(calibration):
             calibrate(z, y[t], calibration[t], share, prior)
-    evidence[:] = share * evidence + gained + np.log(product)
-    evidence -= evidence.max()
-    return chance
+    for k in range(n_rates):
+        gained[k] += math.log(product[k])
+    return gained
 
 
-@compiled
+@inner
 def quantile(p: float, start: float) -> float:
     """The z, at least -STEEPEST, at which Phi(z) = p up to 1/2: Halley's method on log Phi."""
     if p < LEAST:
@@ -206,7 +214,7 @@ def quantile(p: float, start: float) -> float:
     return z
 
 
-@compiled
+@inner
 def tell(record: NDArray, x: float, force: float, s2: float, rest: float, share: float) -> None:
     """Moments of a weight after the label of a row with the entry x."""
     variance = record[VARIANCE]
@@ -215,19 +223,22 @@ def tell(record: NDArray, x: float, force: float, s2: float, rest: float, share:
     record[VARIANCE] = variance * (rest + share * others)  # no cancellation where w is near 1
 
 
-@compiled
+@inner
 def calibrate(z: NDArray, y: NDArray, known: NDArray, keep: float, prior: NDArray) -> None:
     """Learn slope a and offset b of p(label) = Phi(y (a z + b)) from scores z, in place.
 
     ``known`` and ``prior`` are the means of a and b and their covariance, row by row. What was
     known keeps the share ``keep`` of its weight before the first row, as in :func:`forget`.
     """
-    a, b, aa, ab, _, bb = known
-    pull, precision = natural(known)
-    prior_pull, prior_precision = natural(prior)
-    pull = keep * pull + (1.0 - keep) * prior_pull
-    precision = keep * precision + (1.0 - keep) * prior_precision
-    (a, b), (aa, ab, bb) = solved(precision, pull)
+    old = solved(known[0], known[1], known[2], known[3], known[5])
+    new = solved(prior[0], prior[1], prior[2], prior[3], prior[5])
+    a, b, aa, ab, bb = solved(
+        keep * old[0] + (1.0 - keep) * new[0],
+        keep * old[1] + (1.0 - keep) * new[1],
+        keep * old[2] + (1.0 - keep) * new[2],
+        keep * old[3] + (1.0 - keep) * new[3],
+        keep * old[4] + (1.0 - keep) * new[4],
+    )
     for i in range(len(z)):
         ha, hb = aa * z[i] + ab, ab * z[i] + bb  # covariance times (z, 1)
         s2, w, _, u, _ = tilt(y[i] * (a * z[i] + b), ha * z[i] + hb, (PROBIT, 1.0, 0.0))
@@ -235,23 +246,11 @@ def calibrate(z: NDArray, y: NDArray, known: NDArray, keep: float, prior: NDArra
         force, share = y[i] * (u - y[i] * (a * z[i] + b) / s * w) / s, w / s2
         a, b = a + force * ha, b + force * hb
         aa, ab, bb = aa - share * ha * ha, ab - share * ha * hb, bb - share * hb * hb
-    known[:] = np.array([a, b, aa, ab, ab, bb])
+    known[0], known[1], known[2], known[3], known[4], known[5] = a, b, aa, ab, ab, bb
 
 
-@compiled
-def natural(known: NDArray) -> tuple[NDArray, NDArray]:
-    """Precision times mean, and three numbers of the precision, of a Gaussian of two numbers."""
-    a, b, aa, ab, _, bb = known
-    (pa, pb), precision = solved(np.array([aa, ab, bb]), np.array([a, b]))
-    return np.array([pa, pb]), np.array([precision[0], precision[1], precision[2]])
-
-
-@compiled
-def solved(
-    matrix: NDArray, right: NDArray
-) -> tuple[tuple[float, float], tuple[float, float, float]]:
-    """Inverse of a symmetric matrix of three numbers, times a vector, and by itself."""
-    p, q, r = matrix
+@inner
+def solved(a: float, b: float, p: float, q: float, r: float) -> tuple:
+    """From mean and covariance of two numbers to precision times mean and precision, and back."""
     scale = 1.0 / (p * r - q * q)
-    x = (r * right[0] - q * right[1]) * scale, (p * right[1] - q * right[0]) * scale
-    return x, (r * scale, -q * scale, p * scale)
+    return (r * a - q * b) * scale, (p * b - q * a) * scale, r * scale, -q * scale, p * scale

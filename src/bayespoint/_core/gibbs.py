@@ -102,14 +102,14 @@ def crossings(f: NDArray, weight: NDArray, path: Path) -> None:
         low, high = min(a, b), max(max(a, b), SMALLEST)
         # Above tan(pi/8), atan x = pi/4 + atan((x - 1) / (x + 1)).
         upper = low > 0.41421356237309503 * high
-        x = np.divide(low - high if upper else low, low + high if upper else high)
+        x = (low - high if upper else low) / (low + high if upper else high)
         s = x * x
         p = -8.750608600031904e-1 * s - 1.615753718733365e1
         p = (p * s - 7.500855792314705e1) * s - 1.2288666844901361e2
         p = p * s - 6.485021904942025e1
         q = (s + 2.485846490142306e1) * s + 1.650270098316989e2
         q = ((q * s + 4.328810604912903e2) * s + 4.853903996359137e2) * s + 1.945506571482614e2
-        angle = x + x * np.divide(s * p, q) + (0.7853981633974483 if upper else 0.0)
+        angle = x + x * (s * p / q) + (0.7853981633974483 if upper else 0.0)
         angle = 1.5707963267948966 - angle if b > a else angle
         angle = -angle if (f[i] < 0) != (g[i] < 0) else angle
         place[i] = 1.5707963267948966 + angle
@@ -251,7 +251,7 @@ def arc_inside(f: NDArray, g: NDArray, rng: Generator) -> float:
     """
     low, high = np.inf, -np.inf
     for i in range(len(f)):
-        slope = np.divide(g[i], f[i])
+        slope = g[i] / f[i]
         low, high = min(low, slope), max(high, slope)
     end = math.atan2(1.0, -low)  # first crossing ahead
     begin = math.atan2(1.0, -high) - math.pi  # first crossing behind
@@ -292,7 +292,7 @@ def move_on_line(problem: Problem, chain: Chain, lines: Lines, path: Path, rng: 
     low, high = -np.inf, np.inf
     for i in range(len(f)):
         slope = sign * g[i] if g[i] != 0 else SMALLEST
-        s = start - np.divide(f[i], slope)
+        s = start - f[i] / slope
         path.change[i] = -weight[i] if slope > 0 else weight[i]
         if inside:
             low, high = (max(low, s), high) if slope > 0 else (low, min(high, s))

@@ -11,47 +11,29 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from bayespoint._core.compiler import compiled, inner
-from bayespoint._core.ep import PROBIT, SMALLEST, log_mass, match
-from bayespoint._core.orthants import leads
+from bayespoint._core.ep import PROBIT, SMALLEST, match
 
 
-@inner
-def with_noise(
-    m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float, row: NDArray
-) -> None:
-    """From leads to t = lead + u: what the sites say of u is added, in place.
+def with_sites(posterior: tuple, sites: tuple, noise: float) -> tuple[NDArray, NDArray, NDArray]:
+    """Means and covariances of t of all points, and 1 + noise sum_j rate_j.
 
-    Given the leads T, u has the variance k = noise / (1 + noise sum_j rate_j) and the mean
-    k sum_j (shift_j - rate_j T_j).
-    """
-    size, total, pull, spread = len(m), 0.0, 0.0, 0.0
-    for i in range(size):
-        total, pull, row[i] = total + rate[i], pull + shift[i] - rate[i] * m[i], 0.0
-        for j in range(size):
-            row[i] += rate[j] * S[j, i]
-        spread += rate[i] * row[i]
-    k = noise / (1.0 + noise * total)
-    for j in range(size):
-        m[j] += k * pull
-        for i in range(size):
-            S[j, i] += k * k * spread + k - k * (row[i] + row[j])
-
-
-@inner
-def with_sites(posterior: tuple, sites: tuple, i: int, noise: float, t: tuple) -> None:
-    """Mean and covariance of t for point i, and its sites, written to the first arrays of ``t``.
-
-    The fifth is for what is computed meanwhile.
+    From leads T to t = T + u: given the leads, u has the variance k = noise / (1 + noise sum_j
+    rate_j) and the mean k sum_j (shift_j - rate_j T_j). That t of the own class has no site.
     """
     (mean, covariance), (label, shift, rate) = posterior, sites
-    m, S, a, b, row = t
-    leads(mean[i], covariance[i], label[i], m, S)
-    for p in range(len(m)):
-        j = p if p < label[i] else p + 1
-        a[p], b[p] = shift[i, j], rate[i, j]
-    with_noise(m, S, a, b, noise, row)
+    rows = np.arange(len(label))
+    m = mean[rows, label][:, None] - mean
+    S = covariance[rows, label, label][:, None, None] - covariance[rows, label][:, None]
+    S = S - covariance[rows, :, label][:, :, None] + covariance
+    d = 1.0 + noise * rate.sum(axis=1, keepdims=True)
+    k, row = noise / d, (rate[:, None] @ S)[:, 0]
+    spread = (rate * row).sum(axis=1, keepdims=True)
+    m += k * (shift - rate * m).sum(axis=1, keepdims=True)
+    S += (k * k * spread + k - k * row)[:, None] - (k * row)[:, :, None]
+    return m, S, d[:, 0]
 
 
 @inner
@@ -60,7 +42,9 @@ def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
     size = len(m)
     d = 1.0 + rate * S[p, p]
     along = (shift - rate * m[p]) / d
-    column = S[:, p].copy()
+    column = np.empty(size)
+    for j in range(size):
+        column[j] = S[j, p]
     for j in range(size):
         m[j] += along * column[j]
         share = rate / d * column[j]
@@ -68,44 +52,46 @@ def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
             S[j, k] -= share * column[k]
 
 
-@inner
-def agree(
-    m: NDArray, S: NDArray, a: NDArray, b: NDArray, s: NDArray, settings: tuple[float, int, float]
-) -> bool:
-    """Let the sites a, b of a point visit each other; t ~ N(m, S) with them. All is in place.
-
-    ``s`` becomes the variances of t_j + noise without each site. They end after ``sweeps``, or when
-    none moves by more than ``tol``. False if a site has no cavity.
-    """
-    size, (noise, sweeps, tol) = len(m), settings
-    for _ in range(sweeps):
-        largest = 0.0
-        for p in range(size):
-            q = S[p, p]
-            c = 1.0 - b[p] * q
-            if not (c > SMALLEST) or not (q > 0):
-                return False
-            new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, (PROBIT, noise, 0.0))
-            s[p] = s2
-            da, db = new_a - a[p], new_b - b[p]
-            a[p], b[p] = new_a, new_b
-            step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
-            if step > largest or math.isnan(step):
-                largest = step
-            add_site(m, S, p, da, db)
-        if largest <= tol:
-            break
-    return True
-
-
-@inner
-def empty(size: int) -> tuple:
-    """Arrays for :func:`with_sites`."""
-    rows = np.empty((size + 4, size))
-    return rows[0], rows[4:], rows[1], rows[2], rows[3]
-
-
 @compiled
+def agree(
+    m: NDArray,
+    S: NDArray,
+    label: NDArray,
+    a: NDArray,
+    b: NDArray,
+    s: NDArray,
+    settings: tuple[float, int, float],
+) -> None:
+    """Let the sites a, b of each point visit each other; t ~ N(m, S) with them. All is in place.
+
+    ``s`` becomes the variances of t_j + noise without each site, NaN where one has no cavity. They
+    end after ``sweeps``, or when none moves by more than ``tol``.
+    """
+    noise, sweeps, tol = settings
+    for i in range(len(m)):
+        for _ in range(sweeps):
+            largest = 0.0
+            for p in range(m.shape[1]):
+                if p == label[i]:
+                    continue
+                q = S[i, p, p]
+                c = 1.0 - b[i, p] * q
+                if not (c > SMALLEST) or not (q > 0):
+                    s[i, p], largest = np.nan, 0.0
+                    break
+                cavity = (m[i, p] - a[i, p] * q) / c
+                new_a, new_b, s2, _ = match(cavity, q / c, (PROBIT, noise, 0.0))
+                s[i, p] = s2
+                da, db = new_a - a[i, p], new_b - b[i, p]
+                a[i, p], b[i, p] = new_a, new_b
+                step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
+                if step > largest or math.isnan(step):
+                    largest = step
+                add_site(m[i], S[i], p, da, db)
+            if largest <= tol:
+                break
+
+
 def wanted_sites(
     posterior: tuple, sites: tuple, settings: tuple[float, int, float]
 ) -> tuple[NDArray, NDArray, NDArray]:
@@ -116,40 +102,27 @@ def wanted_sites(
     sweeps and tol of :func:`agree`.
     """
     label, shift, rate = sites
-    new_shift, new_rate, moved = shift.copy(), rate.copy(), np.zeros(len(label))
-    t = m, S, a, b, s = empty(shift.shape[1] - 1)
-    for i in range(len(label)):
-        with_sites(posterior, sites, i, settings[0], t)
-        if not agree(m, S, a, b, s, settings):
-            moved[i] = np.inf
-            continue
-        for p in range(len(m)):
-            j = p if p < label[i] else p + 1
-            step = max(abs(a[p] - shift[i, j]) * math.sqrt(s[p]), abs(b[p] - rate[i, j]) * s[p])
-            if step > moved[i] or math.isnan(step):
-                moved[i] = step
-            new_shift[i, j], new_rate[i, j] = a[p], b[p]
-    return new_shift, new_rate, moved
+    m, S, _ = with_sites(posterior, sites, settings[0])
+    a, b, s = shift.copy(), rate.copy(), np.zeros(shift.shape)
+    agree(m, S, label, a, b, s, settings)
+    lacking = np.isnan(s).any(axis=1)
+    a[lacking], b[lacking] = shift[lacking], rate[lacking]
+    moves = np.maximum(np.abs(a - shift) * np.sqrt(s), np.abs(b - rate) * s)
+    return a, b, np.where(lacking, np.inf, moves.max(axis=1))
 
 
-@compiled
 def constants(posterior: tuple, sites: tuple, noise: float) -> NDArray:
     """Logarithms of the constants of each point's sites, the integral over u among them."""
-    constant = np.empty(len(sites[0]))
-    t = m, S, a, b, _ = empty(sites[1].shape[1] - 1)
-    for i in range(len(constant)):
-        with_sites(posterior, sites, i, noise, t)
-        d, pull = 1.0, 0.0
-        for p in range(len(m)):
-            d, pull = d + noise * b[p], pull + a[p]
-        constant[i] = 0.5 * noise * pull**2 / d - 0.5 * math.log(d)
-        for p in range(len(m)):
-            q = S[p, p]
-            c = 1.0 - b[p] * q
-            if not (c > SMALLEST):  # no cavity: the posterior itself stands in
-                c, cavity, variance = 1.0, m[p], q
-            else:
-                cavity, variance = (m[p] - a[p] * q) / c, q / c
-            _, _, _, log_p = match(cavity, variance, (PROBIT, noise, 0.0))
-            constant[i] += log_p - log_mass(cavity, variance, a[p], b[p])
-    return constant
+    label, a, b = sites
+    m, S, d = with_sites(posterior, sites, noise)
+    q = np.diagonal(S, axis1=1, axis2=2)
+    c = 1.0 - b * q
+    with_cavity = c > SMALLEST  # else the posterior itself stands in
+    c = np.where(with_cavity, c, 1.0)
+    cavity, variance = np.where(with_cavity, m - a * q, m) / c, q / c
+    log_p = log_ndtr(cavity / np.sqrt(variance + noise))
+    log_p[np.arange(len(label)), label] = 0.0
+    rest = 1.0 + b * variance
+    exponent = (2.0 * cavity * a + a**2 * variance - b * cavity**2) / rest
+    each = log_p - 0.5 * exponent + 0.5 * np.log(np.maximum(rest, SMALLEST))
+    return each.sum(axis=1) + 0.5 * noise * a.sum(axis=1) ** 2 / d - 0.5 * np.log(d)

@@ -24,8 +24,8 @@ the message to variable i leaves out the items of i.
     m_i            messages[f, i]                -c            need: gain that is required
     M_j            belief[j] - messages[f, j]
 
-Numba counts references to arrays at every call of a function that may raise an error, as ``/`` may
-(hence ``np.divide``), or that leaves its last loop by ``break``: a fifth of the time.
+Numba counts references to arrays at every call of a function that may raise an error, or that
+leaves its last loop by ``break``: a fifth of the time.
 """
 
 from typing import NamedTuple
@@ -141,16 +141,16 @@ def add_items(
         bin_loss = largest - (belief[j, k] - messages[f, j, k])
         gain, loss = bin_gain, bin_loss
         if bin_loss > cost and last_loss < cost:  # cut the chord where the loss is C
-            share = np.divide(cost - last_loss, bin_loss - last_loss)
+            share = (cost - last_loss) / (bin_loss - last_loss)
             gain, loss = last_gain + share * (bin_gain - last_gain), cost
         if loss <= cost and gain > gained:
-            new_efficiency = np.divide(loss - lost, gain - gained)
+            new_efficiency = (loss - lost) / (gain - gained)
             while new_efficiency <= efficiency:  # the last point is not below the chord: drop it
                 end -= ONE
                 gained = items.gained[end - ONE] if end > begin else 0.0
                 lost = items.lost[end - ONE] if end > begin else 0.0
                 efficiency = items.efficiency[end - ONE] if end > begin else -1.0
-                new_efficiency = np.divide(loss - lost, gain - gained)
+                new_efficiency = (loss - lost) / (gain - gained)
             gained, lost, efficiency = gain, loss, new_efficiency
             items.gained[end], items.lost[end], items.efficiency[end] = gained, lost, efficiency
             end += ONE
@@ -255,7 +255,7 @@ def write_ends(graph: Graph, f: int, i: int, others: float) -> np.uintp:
     Returns the first bin with a need, from which the need grows in the direction of falling x_i w.
     """
     x_i, cost, n_bins = graph.x[f, i], graph.cost[f], np.uintp(graph.grid.shape[1])
-    border, n_below = np.divide(1.0 - others, x_i), ZERO
+    border, n_below = (1.0 - others) / x_i, ZERO
     for k in range(n_bins):
         n_below += np.uintp(graph.grid[i, k] <= border)
     below = -cost if x_i > 0 else 0.0

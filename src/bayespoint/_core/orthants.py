@@ -1,10 +1,10 @@
 """Which of several correlated Gaussian outputs is the largest."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from bayespoint._core.compiler import compiled, inner
 
@@ -38,13 +38,12 @@ UNDER_TAIL = (
     7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00,
 )  # fmt: skip
 FAR = 0.02425
-ZERO: Any = np.int64(0)  # a literal would have a type and a compilation of its own
 GRID = np.arange(-LAST * FINE, LAST * FINE + 2) / FINE
 PHI = np.array([0.5 * math.erfc(-x * ROOT_HALF) for x in GRID])
 HAZARD = np.exp(-0.5 * GRID**2) / ROOT_2_PI / PHI
 
 
-@compiled
+@inner
 def phi(x: float) -> float:
     """The normal distribution function."""
     return 0.5 * math.erfc(-x * ROOT_HALF)
@@ -78,70 +77,59 @@ def quantile(p: float) -> float:
 
 
 @inner
-def swap(m: NDArray, S: NDArray, L: NDArray, i: int, j: int) -> None:
-    """Exchange two variables, in place."""
-    m[i], m[j] = m[j], m[i]
-    for k in range(len(m)):
-        S[i, k], S[j, k] = S[j, k], S[i, k]
-    for k in range(len(m)):
-        S[k, i], S[k, j] = S[k, j], S[k, i]
-    for k in range(i):
-        L[i, k], L[j, k] = L[j, k], L[i, k]
-
-
-@inner
-def ordered_factor(m: NDArray, S: NDArray, L: NDArray) -> None:
+def ordered_factor(m: NDArray, S: NDArray, L: NDArray, order: NDArray) -> None:
     """Order variables such that the least likely to be positive come first; S = L L^T.
 
     The order of Gibson, Glasbey and Elston: each is the least likely given that those before it
-    have their mean value above 0.
+    have their mean value above 0. Rows of L are those of S, its columns are in this order.
     """
     size = len(m)
-    above = np.zeros(size)  # mean of the standard normal variables, given that all are positive
+    mean, variance = np.empty(size), np.empty(size)  # given those before
+    for j in range(size):
+        order[j], mean[j], variance[j] = j, m[j], S[j, j]
     for k in range(size):
-        rarest, least = k, 2.0
+        rarest, least, root = k, 2.0, 1.0
         for j in range(k, size):
-            mean, variance = m[j], S[j, j]
-            for i in range(k):
-                mean += L[j, i] * above[i]
-                variance -= L[j, i] ** 2
-            p = phi(mean / math.sqrt(max(variance, max(1e-12 * S[j, j], 1e-300))))
+            v = order[j]
+            deviation = math.sqrt(max(variance[v], max(1e-12 * S[v, v], 1e-300)))
+            p = phi(mean[v] / deviation)
             if p < least:
-                rarest, least = j, p
-        swap(m, S, L, k, rarest)
-        mean, variance = m[k], S[k, k]
-        for i in range(k):
-            mean += L[k, i] * above[i]
-            variance -= L[k, i] ** 2
-        L[k, k] = math.sqrt(max(variance, max(1e-12 * S[k, k], 1e-300)))
+                rarest, least, root = j, p, deviation
+        order[k], order[rarest] = order[rarest], order[k]
+        own = order[k]
+        L[own, k] = root
+        t = mean[own] / root  # and the mean of the standard normal variable, given that t > 0:
+        above = math.exp(-0.5 * t * t) / (ROOT_2_PI * phi(t)) if t > -30 else -t
         for j in range(k + 1, size):
-            rest = S[j, k]
+            v = order[j]
+            rest = S[v, own]
             for i in range(k):
-                rest -= L[j, i] * L[k, i]
-            L[j, k] = rest / L[k, k]
-        t = mean / L[k, k]
-        above[k] = math.exp(-0.5 * t * t) / (ROOT_2_PI * phi(t)) if t > -30 else -t
+                rest -= L[v, i] * L[own, i]
+            L[v, k] = rest / root
+            mean[v] += L[v, k] * above
+            variance[v] -= L[v, k] ** 2
 
 
 @inner
 def positive(m: NDArray, S: NDArray, uniform: NDArray) -> float:
-    """Probability that all variables of N(m, S) are positive; changes m and S.
+    """Probability that all variables of N(m, S) are positive.
 
     A. Genz's sequence of conditional probabilities, at quasi-random points of a unit cube.
     """
     size = len(m)
-    L, mean = np.zeros((size, size)), np.empty(size)
-    ordered_factor(m, S, L)
-    effect = L.T.copy()  # of each standard normal variable on the later ones, in their deviations
-    for k in range(size):
-        m[k] /= L[k, k]
+    L, effect = np.empty((size, size)), np.empty((size, size))
+    start, mean, order = np.empty(size), np.empty(size), np.empty(size, np.int64)
+    ordered_factor(m, S, L, order)
+    for k in range(size):  # of each standard normal variable on the later ones, in deviations
+        v = order[k]
+        start[k] = m[v] / L[v, k]
         for i in range(k):
-            effect[i, k] /= L[k, k]
+            effect[i, k] = L[v, i] / L[v, k]
     total = 0.0
     for point in range(len(uniform)):
         product = 1.0
         for k in range(size):
-            mean[k] = m[k]
+            mean[k] = start[k]
         for k in range(size):
             p = near_phi(mean[k])
             product *= p
@@ -168,6 +156,19 @@ def leads(m: NDArray, S: NDArray, c: int, lead: NDArray, spread: NDArray) -> Non
 
 
 @compiled
+def by_genz(
+    m: NDArray, S: NDArray, wanted: NDArray, uniform: NDArray, enough: NDArray, shares: NDArray
+) -> None:
+    """Write the shares that are wanted, each by itself, from so many of the quasi-random points."""
+    size = m.shape[1] - 1
+    lead, spread = np.empty(size), np.empty((size, size))
+    for i in range(len(m)):
+        for k in range(size + 1):
+            if wanted[i, k]:
+                leads(m[i], S[i], k, lead, spread)
+                shares[i, k] = positive(lead, spread, uniform[: enough[i]])
+
+
 def points_for(n_outputs: int) -> int:
     """Quasi-random points at which Genz's method is good to 1e-3."""
     if n_outputs <= 4:
@@ -175,62 +176,52 @@ def points_for(n_outputs: int) -> int:
     return 4 * FEW if n_outputs <= 12 else 8 * FEW
 
 
-@compiled
 def most_for(n_outputs: int) -> int:
     """Most quasi-random points of all outputs at once, which take no longer than Genz's method."""
     return 32 * FEW if n_outputs <= 12 else min(128 * FEW, 2 ** int(math.log2(MOST / n_outputs)))
 
 
-@compiled
-def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) -> bool:
+def split(m: NDArray, S: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """N(f, roots^T roots) plus independent noise, whose differences are those of N(m, S), scaled.
 
     The variances of the noise are in proportion to those of each output given all others, and as
-    large as possible. False if there is little noise.
+    large as possible. Returns the rows of m and S that have more than little noise, f, roots and
+    the deviations of the noise.
     """
-    size, trace, noise_trace = len(m), 0.0, 0.0
-    rows, R = np.zeros(size), np.empty((size, size))
-    for i in range(size):
-        trace += S[i, i]
-        for j in range(size):
-            rows[i] += S[i, j] / size
-    level, middle = (trace - rows.sum()) / (size - 1), rows.sum() / size
-    if not 1e-250 < level < 1e250:
-        return False
-    for i in range(size):
-        f[i] = (m[i] - m[0]) / math.sqrt(level)
-        for j in range(size):
-            R[i, j] = (S[i, j] - rows[i] - rows[j] + middle) / level + COMMON
-        R[i, i] += RIDGE
-    inverse = np.linalg.inv(R)
-    for i in range(size):
-        if not inverse[i, i] > 0.0:
-            return False
-        noise[i] = math.sqrt(1.0 / inverse[i, i])
-    for i in range(size):
-        for j in range(size):
-            R[i, j] /= noise[i] * noise[j]
-    values, vectors = np.linalg.eigh(R)
-    for i in range(size):
-        for k in range(1, size - 1):  # the last is what all have in common
-            roots[-k, i] = noise[i] * vectors[i, k] * math.sqrt(values[k] - values[0])
-        noise[i] *= math.sqrt(max(values[0], RIDGE))
-        noise_trace += noise[i] ** 2
-    return noise_trace > LEAST_NOISE * size
+    size, rows = m.shape[1], S.mean(axis=2)
+    total = rows.sum(axis=1)
+    level = (np.trace(S, axis1=1, axis2=2) - total) / (size - 1)
+    own = np.flatnonzero((level > 1e-250) & (level < 1e250))
+    m, S, rows, level = m[own], S[own], rows[own], level[own]
+    common = COMMON + RIDGE * np.eye(size)
+    R = S - rows[:, :, None] - rows[:, None] + (total[own] / size)[:, None, None]
+    R = R / level[:, None, None] + common
+    inverse = np.diagonal(np.linalg.inv(R), axis1=1, axis2=2)
+    noise = np.sqrt(1.0 / np.where(inverse > 0, inverse, np.inf))
+    sound = (inverse > 0).all(axis=1)
+    own, f, R, noise = own[sound], (m - m[:, :1])[sound], R[sound], noise[sound]
+    values, vectors = np.linalg.eigh(R / (noise[:, :, None] * noise[:, None]))
+    f /= np.sqrt(level[sound])[:, None]
+    # From the largest on; the very largest is what all have in common.
+    spread = np.sqrt(values - values[:, :1])[:, -2:0:-1, None]
+    roots = noise[:, None] * vectors.transpose(0, 2, 1)[:, -2:0:-1] * spread
+    noise = noise * np.sqrt(np.maximum(values[:, :1], RIDGE))
+    noisy = np.square(noise).sum(axis=1) > LEAST_NOISE * size
+    return own[noisy], f[noisy], np.ascontiguousarray(roots[noisy]), noise[noisy]
 
 
 @compiled
-def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> bool:
-    """Probability that each output of N(m, S) is the largest; False if it takes more points.
+def all_at_once(
+    mean: NDArray, roots: NDArray, noise: NDArray, points: NDArray, shares: NDArray
+) -> bool:
+    """Probability that each output is the largest; False if it takes more points.
 
-    The outputs f without their independent noise are those of quasi-random points. Given f, output
-    c is the largest with value t with the density of its noise at t - f_c times the probability
-    that all others are below t, summed over equidistant t, the first of them quasi-random.
+    Outputs are N(mean, roots^T roots) plus ``noise``, as :func:`split` returns them. Those without
+    noise, f, are those of quasi-random points. Given f, output c is the largest with
+    value t with the density of its noise at t - f_c times the probability that all others are below
+    t, summed over equidistant t, the first of them quasi-random.
     """
-    size, was_small = len(m), False
-    mean, roots, noise = np.empty(size), np.empty((size - 2, size)), np.empty(size)
-    if not split(m, S, mean, roots, noise):
-        return False
+    size, was_small = len(mean), False
     f, hazard, total = np.empty(size), np.empty(size), np.zeros(size)
     near = np.empty(size, np.int64)
     for q in range(len(points)):
@@ -261,7 +252,9 @@ def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> boo
                 total[near[k]] += step * density * hazard[k] / noise[near[k]]
             t += step
         if q + 1 >= FEW and q + 1 & q == 0:
-            change, scale = 0.0, total.sum()
+            change, scale = 0.0, 0.0
+            for c in range(size):
+                scale += total[c]
             for c in range(size):
                 change = max(change, abs(total[c] / scale - shares[c]))
                 shares[c] = total[c] / scale
@@ -273,14 +266,6 @@ def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> boo
     return False
 
 
-@inner
-def chance(mean: NDArray, S: NDArray, i: int, j: int) -> float:
-    """Probability that output i is larger than output j."""
-    variance = max(S[i, i] - 2.0 * S[i, j] + S[j, j], 1e-300)
-    return phi((mean[i] - mean[j]) / math.sqrt(variance))
-
-
-@compiled
 def largest(
     mean: NDArray, covariance: NDArray, uniform: NDArray, points: NDArray | None
 ) -> NDArray:
@@ -290,44 +275,41 @@ def largest(
     at once (None for at most four). Outputs that hardly ever beat the one of the largest mean are
     compared in pairs only, and take no part in the probabilities of the others.
     """
-    n, n_classes = mean.shape
-    shares = np.empty((n, n_classes))
-    kept = np.empty(n_classes, dtype=np.int64)
-    for i in range(n):
-        best, size, total = ZERO, ZERO, 0.0
-        for c in range(1, n_classes):
-            if mean[i, c] > mean[i, best]:
-                best = c
-        for c in range(n_classes):
-            if c == best or chance(mean[i], covariance[i], c, best) > NEGLIGIBLE:
-                kept[size] = c
-                size += 1
-        for c in range(n_classes):
-            least = 1.0
-            for k in range(size):
-                if kept[k] != c:
-                    least = min(least, chance(mean[i], covariance[i], c, kept[k]))
-            shares[i, c] = least
-        if size == 1:
-            shares[i, best] = 1.0
-        elif size > 2:
-            m, S, found = np.empty(size), np.empty((size, size)), np.zeros(size)
-            lead, spread = np.empty(size - 1), np.empty((size - 1, size - 1))
-            for p in range(size):
-                m[p] = mean[i, kept[p]]
-                for q in range(size):
-                    S[p, q] = covariance[i, kept[p], kept[q]]
-            together = False
-            if points is not None and size > 4:
-                together = all_at_once(m, S, points[: most_for(size)], found)
-            enough = FEWEST if together else points_for(size)
-            for k in range(size):
-                if not together or found[k] * size < RARE:
-                    leads(m, S, k, lead, spread)
-                    found[k] = positive(lead, spread, uniform[:enough])
-                shares[i, kept[k]] = found[k]
-        for c in range(n_classes):
-            total += shares[i, c]
-        for c in range(n_classes):
-            shares[i, c] /= total
+    shares = np.empty(mean.shape)
+    kept = chances(mean, covariance, mean.argmax(axis=1)[:, None])[:, :, 0] > NEGLIGIBLE
+    sizes = kept.sum(axis=1)
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        which = np.nonzero(kept[own])[1].reshape(-1, size)
+        shares[own] = chances(mean[own], covariance[own], which).min(axis=2)
+        if size > 2:
+            rows, columns = own[:, None], which[:, None]
+            S = covariance[rows[:, None], which[:, :, None], columns]
+            shares[rows, which] = largest_of(mean[rows, which], S, uniform, points)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def chances(mean: NDArray, covariance: NDArray, which: NDArray) -> NDArray:
+    """Probability that each output is larger than some, (n, C, which); 1 for itself."""
+    rows, variance = np.arange(len(mean))[:, None], np.diagonal(covariance, axis1=1, axis2=2)
+    columns = covariance.transpose(0, 2, 1)[rows, which].transpose(0, 2, 1)
+    with np.errstate(all="ignore"):
+        square = variance[:, :, None] - 2.0 * columns + variance[rows, which][:, None]
+        lead = mean[:, :, None] - mean[rows, which][:, None]
+        found = ndtr(lead / np.sqrt(np.maximum(square, 1e-300)))
+    found[rows, which, np.arange(which.shape[1])] = 1.0
+    return found
+
+
+def largest_of(m: NDArray, S: NDArray, uniform: NDArray, points: NDArray | None) -> NDArray:
+    """The same of outputs that are all compared, without the last normalisation."""
+    (n, size), shares = m.shape, np.zeros(m.shape)
+    wanted, enough = np.ones(m.shape, bool), np.full(n, points_for(size))
+    if points is not None and size > 4:
+        few = points[: most_for(size)]
+        for i, *parts in zip(*split(m, S), strict=True):
+            if all_at_once(*parts, few, shares[i]):
+                wanted[i], enough[i] = shares[i] * size < RARE, FEWEST
+    if wanted.any():
+        by_genz(m, S, wanted, uniform, enough, shares)
     return shares

@@ -99,7 +99,7 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
         shares = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
         return np.log(np.maximum(shares / shares.sum(axis=1, keepdims=True), TINY))
     cube = unit_cube(max(n_classes - 2, 1), _core.orthants.points_for(n_classes))
-    # What is compiled for more than four outputs takes seconds.
+    # What is compiled for more than four outputs takes a second.
     many = n_classes > 4
     points = normal_points(n_classes, _core.orthants.most_for(n_classes)) if many else None
     shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube, points)

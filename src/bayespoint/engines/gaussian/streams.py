@@ -253,11 +253,13 @@ def visit(
     learned = np.empty_like(y)  # log p(label | all earlier labels)
     for begin, end in slices:
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
+        own, chance = np.ascontiguousarray(y[:, begin:end]), np.ones(1)
+        if len(kept) > 1:
+            known = judged(posterior, end - begin)
+            chance = _core.filters.judge(part, own, records, constants, posterior.evidence, known)
         learned[:, begin:end] = _core.filters.learn_all(
-            part, np.ascontiguousarray(y[:, begin:end]), records, posterior.n_rows,
-            posterior.prior_mean, kept, constants, posterior.evidence,
-            judged(posterior, end - begin),
-        )  # fmt: skip
+            part, own, records, posterior.n_rows, posterior.prior_mean, kept, constants, chance
+        )
         posterior.n_rows += end - begin
     posterior.log_evidence = posterior.log_evidence + learned.sum(axis=1)
     posterior.left_out_log_probability = learned.T

@@ -281,15 +281,9 @@ def run_of(engine: Any, tasks: Sequence[TaskResult], endings: Sequence[Ending]) 
         worst, len(failed) - 1, tuple(changes), engine.tol, tasks[worst].training_error, reason,
         remedy, unit,
     )  # fmt: skip
-    return Run(
-        unit,
-        n_iter,
-        f"not converged, {reason} after {n_iter} {unit}",
-        converged=False,
-        remedy=remedy,
-        history=history,
-        warnings=[warning],
-    )
+    summary = f"not converged, {reason} after {n_iter} {unit}"
+    more: dict[str, Any] = {"converged": False, "remedy": remedy, "warnings": [warning]}
+    return Run(unit, n_iter, summary, history=history, **more)
 
 
 def learn_tasks(

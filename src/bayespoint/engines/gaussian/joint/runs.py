@@ -131,14 +131,9 @@ def run_jointly(
             raise lost(n_classes) from error
     if request.start is not None and request.start.log_evidence is not None:
         evidence += float(request.start.log_evidence[0])
+    learned_from = {"cavities": found, "messages": learned.messages()}
     posterior = JointPosterior(
-        mean,
-        own,
-        shared,
-        likelihood,
-        log_evidence=np.array([evidence]),
-        cavities=found,
-        messages=learned.messages(),
+        mean, own, shared, likelihood, log_evidence=np.array([evidence]), **learned_from
     )
     task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
     return posterior, run_of(engine, [task], [engine.ending(search, task.training_error)])

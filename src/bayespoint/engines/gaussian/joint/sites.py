@@ -193,7 +193,7 @@ def cavities(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and covariances of the outputs of each point without a share of its message."""
     mean, covariance = without(gaussian, messages, share)
-    return mean, covariance + gaussian.common[:, None, None]
+    return np.ascontiguousarray(mean), covariance + gaussian.common[:, None, None]
 
 
 def without(
