@@ -58,7 +58,7 @@ def test_functions_return_real_numbers(dtype):
 
 def test_function_with_a_negative_diagonal_names_the_point():
     X = np.arange(-2.0, 2)[:, None]
-    with pytest.raises(KernelError, match=r"k\(x, x\) must not be negative\. Got -2 at point 0"):
+    with pytest.raises(KernelError, match=r"k\(x, x\) must not be negative\. Got -2 at row 0"):
         FunctionKernel(lambda A, B: A + B.T + 2)(X, X)
 
 
@@ -81,12 +81,12 @@ def test_precomputed_must_be_symmetric_and_the_entry_is_named(size):
 
 
 def test_precomputed_with_a_negative_diagonal_names_the_point():
-    with pytest.raises(KernelError, match=r"Got -0\.5 at point 2: the kernel is not positive"):
+    with pytest.raises(KernelError, match=r"Got -0\.5 at row 2: the kernel is not positive"):
         PrecomputedKernel().prepare(np.diag([1.0, 2.0, -0.5]), training=True)
 
 
 def test_precomputed_cannot_be_normalised():
-    with pytest.raises(KernelError, match=r"k\(x, x\) of new points.*Divide the matrix by"):
+    with pytest.raises(KernelError, match=r"k\(x, x\) of new rows.*Divide the matrix by"):
         PrecomputedKernel(normalize=True).fitted(np.eye(3))
 
 

@@ -42,7 +42,7 @@ def test_gamma_out_of_range_is_an_error(size):
 )
 def test_gamma_that_was_not_read_off_data_is_an_error(kernel):
     X = np.random.default_rng(0).normal(size=(5, 2))
-    with pytest.raises(KernelError, match=r"on the training points\. Call kernel.fitted\(X"):
+    with pytest.raises(KernelError, match=r"on the training rows\. Call kernel.fitted\(X"):
         kernel(X, X)
     assert np.isfinite(kernel.fitted(X)(X, X)).all()
 

@@ -66,7 +66,7 @@ def states(node, name):
     ("name", "attribute", "value", "match"),
     [
         ("RadialKernel", "gamma", -1.0, "'gamma' parameter of RadialKernel"),
-        ("RadialKernel", "gamma", "scale", "depends on the training points"),
+        ("RadialKernel", "gamma", "scale", "depends on the training rows"),
         ("RadialKernel", "centre_", 3, "instead of an array"),
         ("RadialKernel", "is_precomputed", True, "'is_precomputed', which is not allowed"),
         ("RadialKernel", "works_on_devices", False, "which is not allowed"),

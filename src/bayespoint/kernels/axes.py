@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint import _core
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Points
+from bayespoint.kernels.base import Points, QuickBlock
 from bayespoint.kernels.radial import ProfileKernel, known_gamma
 from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace, to_host
 from bayespoint.tools.attributes import finite, need, shaped
@@ -175,6 +175,23 @@ class AxesKernel(ProfileKernel):
         t = _core.distances.along_axes(*both)
         return np.negative(t, out=t).astype(left.rows.dtype, copy=False)
 
+    def quick_block(self, points: Points) -> QuickBlock:
+        """h(t); the distances of terms whose ratios of gamma are the same are computed once."""
+        size, ranks = float(np.max(self.factor)), self.ranks_
+        ratios = np.broadcast_to(self.factor / size, points.rows.shape[1])
+        rows = np.ascontiguousarray(points.rows.T / size, dtype=np.float64)
+        known = () if ranks is None else (ranks.low, ranks.width, ranks.knots)
+        key = tuple(array.tobytes() for array in (ratios, *known))
+
+        def values(X: NDArray, shared: dict) -> tuple[Any, Any]:
+            if key not in shared:
+                z = self.moved(X) * ratios
+                t = _core.distances.along_axes(z, rows)
+                shared[key] = t if np.isfinite(size * z.sum()) else t * np.nan
+            return self.profile(shared[key] * -size), 1.0
+
+        return values
+
     def distance_sums(self, left: Array, right: Array, weight: NDArray) -> NDArray:
         """Of ``|z_j - z'_j|``, feature by feature."""
         both = (np.ascontiguousarray(float64(rows).T) for rows in (left, right))
@@ -256,7 +273,7 @@ class AdditiveKernel(AxesKernel):
         """The shares of the features."""
         if self.ranks_ is None:
             raise KernelError(
-                "An AdditiveKernel needs the ranks of training points. Call kernel.fitted(X) first."
+                "An AdditiveKernel needs the ranks of training rows. Call kernel.fitted(X) first."
             )
         gamma = np.broadcast_to(known_gamma(self), len(self.ranks_.low))
         return gamma / gamma.sum()

@@ -25,6 +25,7 @@ from bayespoint.tools.validation import check_flag
 if TYPE_CHECKING:
     from bayespoint.kernels.linear import LinearForm
 
+QuickBlock = Callable[[NDArray, dict], tuple[Any, Any]]
 HUGE = 2.0**1023  # lengths stay below the largest power of two
 
 
@@ -168,7 +169,7 @@ def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     if square.min(initial=0.0) < 0:
         i = int(square.argmin())
         raise KernelError(
-            f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: the kernel is not "
+            f"k(x, x) must not be negative. Got {square[i]:.6g} at row {i}: the kernel is not "
             "positive semi-definite."
         )
     plain = np.sqrt(square)
@@ -276,6 +277,27 @@ class Kernel(BaseEstimator, ABC):
     @abstractmethod
     def block(self, left: Points, right: Points) -> Array:
         """Inner products of the scaled features, shape (len(left), len(right))."""
+
+    def plain_block(self, X: NDArray, points: Points) -> tuple[NDArray, NDArray]:
+        """Plain values of rows and points, and k(x, x) of each row; an error if they overflow."""
+        new = self.prepare(X)
+        values = in_plain_units(self.block(new, points), new.log_unit, points.log_unit)
+        return values, in_plain_units(new.norm**2, new.log_unit, new.log_unit)
+
+    def quick_block(self, points: Points) -> QuickBlock:
+        """A function of rows in float64 that gives the same in few passes over the numbers.
+
+        What depends on the points alone is computed once, and nothing is scaled against overflow:
+        where numbers overflow, a result is not finite. The function also takes a dict, in which
+        terms of a sum find what others have computed for these rows and points.
+        """
+        form = None if self.normalize else self.linear_form
+        if form is None or form.gamma == 0:
+            return lambda X, shared: self.plain_block(X, points)
+        gamma, coef0 = form
+        rows = points.rows[:, : -1 if coef0 > 0 else None].T
+        rows = rows * np.exp2(points.log_unit / 2) * np.sqrt(gamma)
+        return lambda X, shared: (X @ rows + coef0, gamma * arrays.squares(X) + coef0)
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """D block(left, right) / d log ``name`` of a positive parameter; None if it is 0.

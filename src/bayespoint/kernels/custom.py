@@ -19,7 +19,7 @@ ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FunctionKernel(Kernel):
-    """A kernel given by a function of two arrays of points.
+    """A kernel given by a function of two arrays of rows.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class FunctionKernel(Kernel):
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
         if not callable(self.function):
-            raise parameter_error(self, "function", "a function of two arrays of points")
+            raise parameter_error(self, "function", "a function of two arrays of rows")
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Keep the inputs; ``side`` is the factor that scales phi(x)."""
@@ -75,13 +75,13 @@ class FunctionKernel(Kernel):
             if "read-only" not in str(error):
                 raise
             raise KernelError(
-                "The kernel function changes its arguments, which are points of the user. It must "
+                "The kernel function changes its arguments, which are rows of the user. It must "
                 "copy them first, as in A = A.copy()."
             ) from error
         if values.shape != (len(A), len(B)):
             raise KernelError(
                 f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
-                f"points; it must return the matrix of all pairs, shape {(len(A), len(B))}."
+                f"rows; it must return the matrix of all pairs, shape {(len(A), len(B))}."
             )
         if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
             wrong = "NaN or infinity" if values.dtype.kind in "biuf" else f"{values.dtype} values"
@@ -135,7 +135,7 @@ class PrecomputedKernel(Kernel):
         super().check()
         if self.normalize:
             raise KernelError(
-                "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
+                "normalize=True needs k(x, x) of new rows, which a precomputed kernel does not "
                 "contain. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
             )
 
@@ -177,7 +177,7 @@ def check_square(K: Array) -> None:
     if K.shape[0] != K.shape[1]:
         raise KernelError(
             f"A precomputed kernel must be square for training. Got shape {tuple(K.shape)}: pass "
-            "k(x_i, x_j) between all training points (and k(new, training) to predict)."
+            "k(x_i, x_j) between all training rows (and k(new, training) to predict)."
         )
 
 

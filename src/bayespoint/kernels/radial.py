@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel, Points, lengths, positions
+from bayespoint.kernels.base import Kernel, Points, QuickBlock, lengths, positions
 from bayespoint.tools import arrays
 from bayespoint.tools.arrays import Array, beside, cast, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import finite
@@ -39,7 +39,7 @@ def gamma_from_data(gamma: Any, X: Array) -> Any:
     if np.ndim(gamma) == 1:
         if len(gamma) != X.shape[1]:
             raise ValueError(
-                f"gamma has {len(gamma)} numbers, but the points have {X.shape[1]} features. Give "
+                f"gamma has {len(gamma)} numbers, but the rows have {X.shape[1]} features. Give "
                 "one number for each feature, or a single one."
             )
         return np.asarray(gamma, dtype=np.float64)
@@ -67,7 +67,7 @@ def known_gamma(owner: Any) -> Any:
     """Gamma as a number or an array, or an error if it depends on training points."""
     if isinstance(owner.gamma, str):
         raise KernelError(
-            f"gamma={owner.gamma!r} depends on the training points. Call kernel.fitted(X) first, "
+            f"gamma={owner.gamma!r} depends on the training rows. Call kernel.fitted(X) first, "
             "or set gamma to a number."
         )
     return np.asarray(owner.gamma, np.float64) if np.ndim(owner.gamma) else float(owner.gamma)
@@ -223,6 +223,23 @@ class DistanceKernel(ProfileKernel):
         t = left.rows @ right.rows.T
         t -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
         return namespace(t).clip(t, None, 0, out=t)
+
+    def quick_block(self, points: Points) -> QuickBlock:
+        """One product for the exponents: (z, 1, -|z|^2/2) . (z', -|z'|^2/2, 1)."""
+        assert points.side is not None
+        factor, rows = self.factor, points.rows.T
+        right = np.vstack([rows, -points.side, np.ones(len(points))]).astype(np.float64)
+
+        def values(X: NDArray, shared: dict) -> tuple[Any, Any]:
+            left = np.empty((len(X), len(right)))
+            left[:, -2] = 1.0
+            z = np.multiply(self.moved(X), factor, out=left[:, :-2])
+            left[:, -1] = -0.5 * arrays.squares(z)
+            t = left @ right
+            np.minimum(t, 0.0 if np.isfinite(left[:, -1].sum()) else np.nan, out=t)
+            return self.profile(t), 1.0
+
+        return values
 
     def distance_sums(self, left: Array, right: Array, weight: NDArray) -> NDArray:
         r"""Of :math:`(z_{ij} - z_{i'j})^2 / 2`, by one matrix product."""

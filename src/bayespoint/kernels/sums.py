@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel, Points, positions
+from bayespoint.kernels.base import Kernel, Points, QuickBlock, positions
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace
 from bayespoint.tools.validation import parameter_error
@@ -100,11 +100,12 @@ class SumKernel(Kernel):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, also those of the terms."""
         super().set_params(**{name: params[name] for name in params if "__" not in name})
+        known = self.get_params()
         for name in (name for name in params if "__" in name):
-            if name not in self.get_params():
+            if name not in known:
                 raise ValueError(
                     f"Invalid parameter {name!r} for {self}. Valid parameters are: "
-                    f"{', '.join(self.get_params())}."
+                    f"{', '.join(known)}."
                 )
             i, inner = split_name(name)
             if name.startswith("weights"):
@@ -113,6 +114,7 @@ class SumKernel(Kernel):
                 self.terms[i].set_params(**{inner: params[name]})
             else:
                 self.terms = replaced(self.terms, i, params[name])
+                known = self.get_params()
         return self
 
     def _pairs(self) -> list[tuple[float, Kernel]]:
@@ -194,6 +196,28 @@ class SumKernel(Kernel):
         sides = zip(self.terms, left.parts, right.parts, strict=True)
         blocks = (term.block(one, other) for term, one, other in sides)
         return reduce(add, (scaled(block, left, right, i) for i, block in enumerate(blocks)))
+
+    def quick_block(self, points: Points) -> QuickBlock:
+        """The weighted sum of the terms."""
+        constant, forms = 0.0, []
+        for (weight, term), part in zip(self._pairs(), points.parts, strict=False):
+            if isinstance(term, ConstantKernel):
+                constant += weight
+            else:
+                forms.append((weight, term.quick_block(part)))
+        if self.normalize or not forms:
+            return super().quick_block(points)
+
+        def values(X: NDArray, shared: dict) -> tuple[Any, Any]:
+            total, square, shared = constant, constant, {}
+            for weight, form in forms:
+                value, own = form(X, shared)
+                value *= weight
+                value += total
+                total, square = value, square + weight * own
+            return total, square
+
+        return values
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """The derivative of one term; in the logarithm of its weight it is the term's block."""
