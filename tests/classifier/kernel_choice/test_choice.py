@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_moons
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import pose, train_member
-from bayespoint.classifier.kernel_choice.candidates import by_range, relevance
+from bayespoint.classifier.kernel_choice.candidates import by_range, candidates, relevance
 from bayespoint.classifier.kernel_choice.choice import (
     SMALLER,
     TOO_SURE,
@@ -115,6 +115,8 @@ def test_features_of_one_unit_keep_it():
     other = by_range(reach, scale * [6, 1, 1])  # 120 and 5: two units
     assert other[0] / other[1] == pytest.approx(2.5)
     assert (by_range(np.zeros(2), np.ones(2)) == 1).all()
+    large = by_range(reach, 2.0**1020 * scale)  # ranges that overflow
+    assert np.array_equal(large, same)
 
 
 def test_the_order_of_points_does_not_matter(fitted):
@@ -324,6 +326,30 @@ def test_relevance_is_what_single_features_tell():
     np.testing.assert_allclose(told, square / square.sum())
     blocks = relevance(points, codes, weight, np.array([0, 1, 1, 2]))
     assert blocks[1] == blocks[2] and told[1] > blocks[1] > told[2]
+
+
+def test_many_rows_have_a_fixed_width_by_the_relevance_in_other_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(601, 3)), rng.integers(0, 2, 601)
+    classifier = BayesPointClassifier()
+    parameters = Parameters.of(classifier)
+    problem = pose(classifier, parameters, X, y)
+    numbers = with_numbers(parameters, problem, any_engine=True)
+    course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
+    few, many = (
+        candidates(problem.points[:n], problem.block, None, learns=True, constant=True)
+        for n in (600, 601)
+    )
+    (fixed,) = [one for one in many if one.name not in {other.name for other in few}]
+    learned = course.learn(fixed)
+    assert len(learned.kernels) == 2 and not learned.in_common
+    for kernel, others in learned.kernels:
+        own = np.setdiff1d(np.arange(601), others)
+        told = relevance(problem.points[own], problem.codes[own], None, problem.block)
+        np.testing.assert_allclose(kernel.terms[0].gamma, told / 2)
+        assert list(kernel.weights) == [10.0, 1.0]
+    first, second = (kernel.terms[0].gamma for kernel, _ in learned.kernels)
+    assert np.abs(first - second).max() > 0.01  # each from its own rows
 
 
 def test_few_of_very_many_features_decide():

@@ -100,11 +100,9 @@ def mixture_weights(
     """
     chance = np.exp(log_probability - log_probability.max(axis=0))
     copies = np.ones(chance.shape[1]) if weight is None else weight
-    v = np.full(len(chance), 1 / len(chance))
-    for _ in range(N_STEPS):
-        share = v[:, None] * chance
-        share /= share.sum(axis=0)
-        v = (share @ copies + prior) / (copies.sum() + np.sum(prior))
+    v, total = np.full(len(chance), 1 / len(chance)), copies.sum() + np.sum(prior)
+    for _ in range(N_STEPS if len(chance) > 1 else 0):
+        v = (v * (chance @ (copies / (v @ chance))) + prior) / total
     return v
 
 

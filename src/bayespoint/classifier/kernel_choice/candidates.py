@@ -21,6 +21,7 @@ POINTS_TO_LEARN = 10  # points from which scales are learned
 # Points for each feature from which widths of features are learned.
 POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
 POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
+POINTS_OF_FIXED_WIDTH = 600  # from which widths by relevance have a candidate without a search
 VERY_MANY = 8  # features for each point, of which most tell nothing
 # Features for each point from which nearly linear functions are worth a candidate; columns, if some
 # are categories.
@@ -88,7 +89,9 @@ def candidates(
       would let these decide on all distances. Its width is learned, and, as few rows of many
       classes let the evidence prefer wide kernels, once more fixed;
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
-      there are more features than rows, most of them tell nothing;
+      there are more features than rows, most of them tell nothing. With more than 600 rows, once
+      more with a fixed width and scale: the few rows that the evidence is computed from let it
+      prefer functions that are nearly linear and too large;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a rough width for each feature*, and *a width for each feature*, where there are rows
@@ -137,6 +140,9 @@ def candidates(
         of_sum("rbf by relevance", [equal, *level], width, tied=True, **relevant),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
+    if n_points > POINTS_OF_FIXED_WIDTH:
+        narrow = of_sum("", [RadialKernel(gamma=np.full(len(block), 0.5 / d)), *level]).kernel
+        found.append(Candidate("rbf by relevance, fixed width", narrow, tied=True, **relevant))
     if d == 1:
         return found
     if n_points >= max(POINTS_A_ROUGH_FEATURE * d, POINTS_OF_ROUGH_WIDTHS):
@@ -145,15 +151,14 @@ def candidates(
         found.append(of_sum(name, [widths, *level], width, in_halves=True, block=block))
     name = "a width for each feature"
     if n_points >= POINTS_A_FEATURE * d:
-        terms = [equal, *line]
-        if d < len(block):
-            terms = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
+        wide = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
+        terms = wide if d < len(block) else [equal, *line]
         found.append(of_sum(name, terms, width, in_halves=True, block=block))
     elif n_points >= d:
         found.append(of_sum(name, [equal, *level], width, **relevant))
     if d > n_points * (FEATURES_A_POINT if d == len(block) else COLUMNS_A_POINT):
-        wide = RadialKernel(gamma=np.full(len(block), NEARLY_LINEAR / d))
-        plain = of_sum("nearly linear, by relevance", [wide, *level], tied=True, **relevant)
+        flat = RadialKernel(gamma=np.full(len(block), NEARLY_LINEAR / d))
+        plain = of_sum("nearly linear, by relevance", [flat, *level], tied=True, **relevant)
         plain.kernel.set_params(weights__0=SIZE / (2 * NEARLY_LINEAR))
         found.append(plain)
     return found
@@ -183,7 +188,7 @@ def relevance(
 
 def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
     """Factors of features that give all the same unit, or the same range if units differ."""
-    varies = reach > 0
+    varies, scale = reach > 0, scale / scale.max()  # only ratios count, and products overflow
     given = (reach * scale)[varies]
     is_common = len(given) > 0 and given.max() <= ONE_UNIT * given.min()
     factor = scale if is_common else 1 / np.where(varies, reach, 1.0)

@@ -113,8 +113,7 @@ class Choice(NamedTuple):
     @property
     def params(self) -> dict[str, Any]:
         """The choice as parameters of a classifier."""
-        several = {"mixture": self.mixture}
-        one = self.mixture[0][1] if len(self.mixture) == 1 else several
+        one = self.mixture[0][1] if len(self.mixture) == 1 else {"mixture": self.mixture}
         return one | {"temperature": self.temperature}
 
 
@@ -194,8 +193,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         for params, model in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), params))
             models.append(model)
-    from_all = [one.learned.in_common for one in course.tried]
-    n_learned = LEARNED * float(blend.share @ from_all)
+    n_learned = LEARNED * float(blend.share @ [one.learned.in_common for one in course.tried])
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
 
@@ -250,9 +248,8 @@ class Course:
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        problem = self.problem
         self.clock = Clock(self.parameters.max_time)
-        self.halves = split(problem.points, problem.codes, problem.groups)
+        self.halves = split(self.problem.points, self.problem.codes, self.problem.groups)
 
     def consider(self, candidate: Candidate, size: int | None) -> None:
         """Learn a candidate, and train with it, if there is time."""
@@ -320,7 +317,7 @@ class Course:
     def learn(self, candidate: Candidate) -> Learned:
         """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
         problem, halves = self.problem, self.halves
-        if not candidate.free:
+        if not (candidate.free or candidate.by_relevance):
             return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
         parts: list = [(np.concatenate(halves), slice(None))]
         if candidate.in_halves:
@@ -332,7 +329,7 @@ class Course:
             data = problem.points[some], problem.targets[some], weight
             started = begin(candidate, problem, own)
             kernel = started.kernel
-            if number == 0 or not candidate.tied:
+            if candidate.free and (number == 0 or not candidate.tied):
                 until = self.clock.end_of_search(1 if candidate.tied else len(parts) - number)
                 search = self.parameters.n_jobs, until, problem.coding.apart
                 kernel = most_evident(started, self.parameters.engine, *data, *search)
@@ -340,7 +337,7 @@ class Course:
                 candidate = candidate._replace(kernel=kernel)
             kernels.append((kernel, others))
         cut = ", search ended by max_time" * (time.monotonic() > until)
-        in_common = candidate.tied or not candidate.in_halves
+        in_common = bool(candidate.free) and (candidate.tied or not candidate.in_halves)
         return Learned(candidate.name + cut, kernels, in_common=in_common)
 
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
