@@ -23,13 +23,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.attack import answers, blocks, commands, files, fits, labelling, sequences, tables
+from tests.attack import (
+    answers,
+    batches,
+    blocks,
+    commands,
+    files,
+    fits,
+    labelling,
+    sequences,
+    tables,
+)
 from tests.attack.judge import CLEAR, FINE, WRONG, elapsed
 
 ATTACKS: dict[str, tuple[Any, int]] = {
     "fits": (fits.attack, 2700),
     "parameters": (fits.attack, 2700),
     "sequences": (sequences.attack, 3000),
+    "batches": (batches.attack, 1000),
     "tables": (tables.attack, 2000),
     "answers": (answers.attack, 1000),
     "files": (files.attack, 10_500),

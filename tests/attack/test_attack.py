@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.attack import answers, blocks, files, fits, labelling, sequences, tables
+from tests.attack import answers, batches, blocks, files, fits, labelling, sequences, tables
 from tests.attack.judge import CLEAR, FINE, WRONG, judged
 
 PAIR = np.array([[0.3, 0.0, 0.0], [0.0, 2.0, 0.0]]), [0, 1]
@@ -39,8 +39,9 @@ def test_files():
         (blocks.attack_data, 15),
         (tables.attack, 40),
         (answers.attack, 40),
+        (batches.attack, 60),
     ],
-    ids=["journals", "requests", "checkpoints", "data", "tables", "answers"],
+    ids=["journals", "requests", "checkpoints", "data", "tables", "answers", "batches"],
 )
 def test_other_kinds(attack, n):
     for seed in range(FIRST, FIRST + n):

@@ -99,6 +99,35 @@ def test_a_model_predicts_without_its_classifier():
         model.coding = None
 
 
+def arrays_of(value, place):
+    """All arrays of an object, with their places."""
+    if isinstance(value, np.ndarray):
+        yield place, value
+    elif isinstance(value, dict | list | tuple):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from arrays_of(part, f"{place}[{key}]")
+    elif type(value).__module__.startswith("bayespoint"):
+        yield from arrays_of(value.__getstate__(), f"{place}, {type(value).__name__}")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("multi_class", ["auto", "joint"])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.alias)
+def test_a_copy_has_arrays_of_the_same_layout(engine, kernel, multi_class):
+    """A pickle has no other than C and Fortran order, and sums of another order differ."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::4], y[::4]
+    if multi_class not in engine.codings:
+        y, multi_class = np.minimum(y, 1), "auto"
+    ridge = 1.0 if isinstance(engine, BilliardSampler) else 0.0
+    settings = {"engine": engine, "kernel": kernel, "multi_class": multi_class, "ridge": ridge}
+    clf = fitted(X, y, **settings)
+    found = list(arrays_of(clf.model_, "model"))
+    assert len(found) > 3
+    assert not [place for place, one in found if not (one.flags.forc)]
+    assert np.array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(X), clf.predict_proba(X))
+
+
 def test_a_decision_that_is_set_after_the_fit():
     X, y = load_iris(return_X_y=True)
     clf = BayesPointClassifier(kernel="linear").fit(X, y)

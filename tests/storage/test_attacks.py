@@ -23,6 +23,7 @@ from bayespoint.exceptions import ModelFileError
 from bayespoint.storage.archive import MANIFEST, check_density
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.registry import OBJECTS
+from bayespoint.tools.attributes import ContentError
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,8 @@ def test_pickled_arrays_do_not_run(models, outcome, tmp_path):
         npy("'<U500000000'", (1,), b""),
         npy("'|V8'", (1,), bytes(8)),
         npy("'|O'", (1,), bytes(8)),
+        npy("'|a8'", (1,), bytes(8)),  # NumPy warns of it
+        npy("'<f8'", (1,) * 99, bytes(8)),
         npy("[('a', '<f8')]", (1,), bytes(8)),
         npy("'<f8'", (1,), bytes(8), fortran=True),
         npy("'<f8'", "(" * 3000 + ")" * 3000, b""),
@@ -89,7 +92,17 @@ def test_pickled_arrays_do_not_run(models, outcome, tmp_path):
 def test_arrays_that_lie(models, outcome, array):
     data, X, expected = models["linear"]
     contents = {**members(data), "arrays/1.npy": array}
-    assert outcome(forged(contents), X, expected) == "refused"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert outcome(forged(contents), X, expected) == "refused"
+    assert not caught
+
+
+@pytest.mark.filterwarnings("error")
+def test_old_names_of_types_are_refused_without_a_warning():
+    for name in ("a8", "|a8", "O8", "float64", "<f8,<f8", "x" * 10**6, 8, ["<f8"]):
+        with pytest.raises(ContentError, match="not a dtype"):
+            Decoder(dict, 0).decode({"dtype": name}, "x")
 
 
 @pytest.mark.parametrize(

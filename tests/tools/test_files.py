@@ -142,4 +142,6 @@ def test_what_cannot_be_written_is_known_before(tmp_path):
 def test_a_device_that_is_full_is_named():
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write_text("/dev/full", "words")
+    with pytest.raises(OSError, match="No space left on device"):
+        check_writable("/dev/full")  # before there is anything to write
     assert Path("/dev/full").exists()

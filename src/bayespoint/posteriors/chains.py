@@ -69,7 +69,8 @@ class ChainPosterior(Samples):
     ) -> None:
         n_chains, n_draws, n_coordinates, n_tasks = chains.shape
         self.n_chains, self.n_draws = n_chains, n_draws
-        self.weights = np.moveaxis(chains, 2, 0).reshape(n_coordinates, -1, n_tasks)
+        first = np.ascontiguousarray(np.moveaxis(chains, 2, 0))
+        self.weights = first.reshape(n_coordinates, -1, n_tasks)
         self.likelihood: ProbitLikelihood = ProbitLikelihood(noise, label_noise)
         self.left_out_log_probability = left_out_log_probability
         self.evidence = evidence

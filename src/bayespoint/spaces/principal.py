@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
@@ -39,7 +40,8 @@ class PrincipalSpace(BasisSpace):
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X, pivots)
         if not self.is_linear:
-            self._axes = eigh(self.Z_.T @ self.Z_)[1][:, ::-1]  # largest first
+            # Largest first; in the order of a pickle, so that products of copies are equal.
+            self._axes = np.ascontiguousarray(eigh(self.Z_.T @ self.Z_)[1][:, ::-1])
             self.Z_ = self.Z_ @ self._axes
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,7 +14,7 @@ from bayespoint.classifier.attributes import FACTS
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, KnapsackPropagation
-from bayespoint.storage.arrays import from_bytes, is_plain
+from bayespoint.storage.arrays import DTYPE, from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES, check_names
 from bayespoint.tools.attributes import ContentError, need
@@ -136,7 +137,7 @@ class Decoder:
 
     def _dtype(self, node: dict, place: str, depth: int) -> np.dtype:
         name = node["dtype"]
-        need(isinstance(name, str) and len(name) <= 12, f"{place} is not a dtype")
+        need(re.fullmatch(DTYPE, str(name)) is not None, f"{place} is not a dtype")
         dtype = np.dtype(name)
         allowed = is_plain(dtype) or dtype.kind == "O"
         need(allowed, f"{place} is the dtype {dtype}, which is not allowed")

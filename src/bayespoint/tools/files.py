@@ -67,6 +67,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         trial = draft if target.exists() else target  # a name may be too long
         trial.touch(exist_ok=False)
         trial.unlink()
+    elif target.is_char_device():
+        with target.open("wb", buffering=0) as device:
+            device.write(b"")  # a full device says so
 
 
 def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets as sklearn_che
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 # Errors of NumPy, pandas and Polars, of cells that are no numbers.
-CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)|array element|fill value")
+CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)|array element")
 
 __all__ = ["check_choice", "check_flag", "check_number", "parameter_error"]
 
@@ -282,6 +282,13 @@ def columns_named(X: Any) -> Iterator[None]:
         raise
 
 
+def without_sparse_columns(X: Any, keeps: bool = False) -> Any:
+    """A data frame of sparse columns as a dense one; ``keeps`` those of which a matrix is made."""
+    is_sparse = hasattr(X, "columns") and hasattr(X, "sparse")  # if all columns are, says pandas
+    is_kept = not is_sparse or (keeps and all(one.fill_value == 0 for one in X.dtypes))
+    return X if is_kept else X.sparse.to_dense()
+
+
 def new_points(
     estimator: Any,
     X: Any,
@@ -308,8 +315,8 @@ def new_points(
             return np.ascontiguousarray(numbers)
     with columns_named(X):
         points = validate_data(
-            estimator, X, dtype=(np.float64, np.float32), order="C", reset=reset,
-            accept_sparse="csr" if accepts_sparse else False,
+            estimator, without_sparse_columns(X, keeps=accepts_sparse), reset=reset, order="C",
+            dtype=(np.float64, np.float32), accept_sparse="csr" if accepts_sparse else False,
             ensure_all_finite=True if table is None else "allow-nan",
         )  # fmt: skip
     if table is None or issparse(points) or not (len(table.flags) or np.isnan(points).any()):

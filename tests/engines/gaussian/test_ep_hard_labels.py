@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from tests.helpers.probit import machine, separable
 
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian import sites
+
 SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
 N_DRAWS = 500_000
 
@@ -71,3 +75,27 @@ def test_an_orthant_is_exact(kind):
     assert clf.log_evidence_[0] == pytest.approx(4 * np.log(0.5), rel=1e-12)
     drawn = clf.sample_proba(X, n_samples=20, random_state=0)
     assert set(np.unique(drawn)) == {0.0, 1.0}  # single classifiers are certain
+
+
+def contradicted(kernel):
+    """Six rows, each four times, with opposite labels: probabilities, and after a nudge of x."""
+    X = np.repeat(np.random.default_rng(0).integers(-2, 3, (6, 3)), 4, axis=0) * 1.0
+    engine = ExpectationPropagation(noise=0.0)
+    clf = BayesPointClassifier(engine=engine, kernel=kernel).fit(X, np.arange(24) % 2)
+    clf = clf.partial_fit(X, np.arange(24) % 2) if kernel == "linear" else clf
+    assert not np.tril(clf.posterior_.factor, -1).any()
+    assert (np.diagonal(clf.posterior_.factor, axis1=1, axis2=2) > 0).all()
+    return clf.predict_proba(X)[:, 1], clf.predict_proba(X * (1 + 1e-13))[:, 1]
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_contradictory_labels_are_a_tie_that_rounding_does_not_decide(kernel, monkeypatch):
+    """Mean and deviation of these outputs are rounding errors."""
+    p, nudged = contradicted(kernel)
+    np.testing.assert_allclose(p, 0.5, atol=1e-3)
+    np.testing.assert_allclose(nudged, p, atol=1e-6)
+    if kernel == "rbf":
+        monkeypatch.setattr(sites, "ROUNDING", 0.0)
+        p, nudged = contradicted(kernel)
+        assert np.abs(nudged - p).max() > 1e-4

@@ -175,7 +175,8 @@ class ExpectationPropagation(Propagation):
     ----------
     noise : float, default=1.0
         Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
-        that can be separated. Only the ratio of prior and noise matters to predictions.
+        that can be separated (outputs then have 1e-12 of the prior's variance at least, so that
+        rounding decides no tie). Only the ratio of prior and noise matters to predictions.
     prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
         Standard deviation of the weights before any label is seen, of all or of each. "auto" is the
         scale of the largest evidence, found on at most 1 000 points, one for all classes; with

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, rq
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
@@ -21,6 +21,9 @@ AT_REST = 0.3  # sites are left out while their expected move is below this shar
 ACCURATE = 1e-3  # error of the mean, as a share of the last moves, that expected moves bear
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
+# Without noise, labels that contradict each other leave outputs whose mean and standard deviation
+# are rounding errors. All deviations get this share of the prior's, in squares: that is a tie.
+ROUNDING = 1e-6
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
@@ -136,15 +139,14 @@ class Sites:
         factor = to_host(factor)
         _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
-        return TaskResult(
-            self.gaussian.mean,
-            factor,
-            log_evidence(self.weight @ constant, log_det, square),
-            self.likelihood.forecast(self.labels, *self._cavities(self._left_out)),
-            float(self.likelihood.errors(self.labels, self._f).mean()),
-            Messages(self.shift, self.rate),
-            self.likelihood,
-        )
+        if self.likelihood.noise == 0:
+            factor = rq(np.hstack([factor, ROUNDING * prior.matrix]), mode="economic")[0]
+            factor *= np.sign(factor.diagonal())
+        evidence = log_evidence(self.weight @ constant, log_det, square)
+        left_out = self.likelihood.forecast(self.labels, *self._cavities(self._left_out))
+        error = float(self.likelihood.errors(self.labels, self._f).mean())
+        learned = Messages(self.shift, self.rate), self.likelihood
+        return TaskResult(self.gaussian.mean, factor, evidence, left_out, error, *learned)
 
     def adapt(self, tol: float) -> bool:
         """Let the likelihood learn from the cavities; whether sites have to move then."""

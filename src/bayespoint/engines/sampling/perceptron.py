@@ -134,7 +134,7 @@ class PermutedPerceptron(Engine):
         n_before = wave.n_samples
         if n_before > self.n_samples:
             raise ValueError(
-                f"n_samples={self.n_samples} is less than the machine already has: warm_start "
+                f"n_samples={self.n_samples} is less than the classifier already has: warm_start "
                 f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
             )
         clock = Clock(self.max_time, monitor)

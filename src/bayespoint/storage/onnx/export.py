@@ -98,7 +98,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     fitted = classifier.model_
     if fitted.kernel.is_precomputed:
         raise ValueError(
-            "to_onnx needs features, but the kernel is precomputed: new points are rows of a "
+            "to_onnx needs features, but the kernel is precomputed: new rows are rows of a "
             "kernel matrix. Use a kernel of features."
         )
     graph, table = Graph(fitted.n_features), fitted.table
