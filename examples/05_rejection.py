@@ -1,6 +1,6 @@
 """
-Rejecting uncertain points
-===========================
+Rejecting uncertain rows
+=========================
 
 The output of a Bayes point machine measures its certainty. If it may reject the digits it is least
 certain of, it makes fewer errors on the others.

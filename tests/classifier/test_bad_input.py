@@ -90,8 +90,8 @@ def test_an_engine_that_is_only_named_takes_sparse_points():
         (np.c_[Y, Y], r"y should be a 1d array, got an array of shape \(60, 2\)"),
         (np.where(Y, 1.0, np.nan), "Input y contains NaN"),
         (np.array([1, "a"] * 30, dtype=object), "Unknown label type: unknown"),
-        (np.zeros(60, dtype=int), "at least two classes. Got one class, 0, in 60 samples"),
-        (["a"] * 60, "at least two classes. Got one class, 'a', in 60 samples"),
+        (np.zeros(60, dtype=int), "at least two classes. Got one class, 0, in 60 rows"),
+        (["a"] * 60, "at least two classes. Got one class, 'a', in 60 rows"),
     ],
     ids=["None", "length", "continuous", "2-D", "NaN", "mixed", "one class", "one word"],
 )
@@ -100,23 +100,23 @@ def test_labels(labels, match):
 
 
 def test_one_sample():
-    fails("needs samples of at least two classes. Got one class, 1, in 1 samples", X[:1], [1])
+    fails("needs rows of at least two classes. Got one class, 1, in 1 rows", X[:1], [1])
 
 
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 invalid"),
-        (np.where(np.arange(60) == 7, np.nan, 1), r"finite.* Got nan at sample 7 \(1 invalid"),
-        (np.where(np.arange(60) == 7, np.inf, 1), r"finite.* Got inf at sample 7 \(1 invalid"),
-        (np.where(np.arange(60) == 7, 1e100, 1), r"at most 1e\+12.*Got 1e\+100 at sample 7"),
+        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at row 0 \(3 invalid"),
+        (np.where(np.arange(60) == 7, np.nan, 1), r"finite.* Got nan at row 7 \(1 invalid"),
+        (np.where(np.arange(60) == 7, np.inf, 1), r"finite.* Got inf at row 7 \(1 invalid"),
+        (np.where(np.arange(60) == 7, 1e100, 1), r"at most 1e\+12.*Got 1e\+100 at row 7"),
         (np.ones((60, 1)), r"must be 1D array\. Got shape \(60, 1\)"),
         (1.0, r"must be 1D array\. Got shape \(\)"),
-        (np.zeros(60), "must not be all zero: samples of weight 0 are ignored"),
+        (np.zeros(60), "must not be all zero: rows of weight 0 are ignored"),
         (np.ones(60) + 0j, "must be real numbers"),
         (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
         (["a"] * 60, "could not convert string to float: 'a'"),
-        (Y.astype(float), r"Got one class, 1, in \d+ samples of positive weight"),
+        (Y.astype(float), r"Got one class, 1, in \d+ rows of positive weight"),
     ],
     ids=[
         "negative",
@@ -139,8 +139,8 @@ def test_sample_weights(weight, match):
 @pytest.mark.parametrize(
     ("class_weight", "match"),
     [
-        ({0: -1.0, 1: 1.0}, r"Class weights must be .* not negative\. Got -1\.0 at sample \d+"),
-        ({0: np.nan, 1: 1.0}, r"Class weights must be finite.* Got nan at sample \d+"),
+        ({0: -1.0, 1: 1.0}, r"Class weights must be .* not negative\. Got -1\.0 at row \d+"),
+        ({0: np.nan, 1: 1.0}, r"Class weights must be finite.* Got nan at row \d+"),
         ({0: 0.0, 1: 0.0}, "Class weights must not be all zero"),
         ({0: 0.0, 1: 1.0}, "at least two classes. Got one class, 1"),
         ({5: 1.0}, r"The classes, \[0, 1\], are not in class_weight"),
@@ -246,7 +246,7 @@ def gram():
             lambda K: K + np.eye(60)[3][:, None] * np.eye(60)[7],
             r"symmetric\. Got K\[3, 7\] = .*but",
         ),
-        (lambda K: K - 9 * np.eye(60), r"k\(x, x\) must not be negative\. Got -.* at point \d+"),
+        (lambda K: K - 9 * np.eye(60), r"k\(x, x\) must not be negative\. Got -.* at row \d+"),
     ],
     ids=["not square", "not symmetric", "negative"],
 )

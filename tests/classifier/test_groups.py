@@ -187,8 +187,8 @@ LOST = [None, *GROUPS[1:]]
 
 
 @pytest.mark.parametrize(("settings", "groups", "words"), [
-    ({}, GROUPS[:-1], "one entry for each sample. Got 29 for 30"),
-    ({}, LOST, "missing entries .1, the first one at sample 0"),
+    ({}, GROUPS[:-1], "one entry for each row. Got 29 for 30"),
+    ({}, LOST, "missing entries .1, the first one at row 0"),
     ({}, np.where(GROUPS == 0, np.nan, GROUPS), "missing entries .3"),
     ({}, np.zeros(30), "at least two"),
     ({"engine": "gibbs", "kernel": "linear"}, GROUPS, "GibbsSampler cannot leave groups out"),

@@ -36,13 +36,25 @@ def test_columns_that_are_no_numbers_are_named(odd):
 
 @pytest.mark.parametrize(
     "cells",
-    [[[1]] * N, [{}] * N, pd.arrays.SparseArray(np.arange(N), fill_value=1), DATES.to_period()],
-    ids=["lists", "dictionaries", "sparse", "periods"],
+    [[[1]] * N, [{}] * N, DATES.to_period()],
+    ids=["lists", "dictionaries", "periods"],
 )
 def test_columns_that_are_no_numbers_are_named_where_others_are_categories(cells):
     with pytest.raises((TypeError, ValueError)) as caught:
         fit(pd.DataFrame({"word": ["x"] * N, "odd": cells}), LABELS)
     assert "no numbers: " in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("fill", [0, 1, np.nan])
+@pytest.mark.parametrize("others", [{}, {"word": ["x", "y"] * (N // 2)}, {"flag": LABELS}])
+def test_sparse_columns_of_data_frames(fill, others):
+    cells = np.where(np.arange(N) % 3, fill, np.arange(N))
+    kept = {"a": pd.arrays.SparseArray(cells, fill_value=fill)} | others
+    X, dense = pd.DataFrame(kept), pd.DataFrame({"a": cells} | others)
+    expected = fit(dense, LABELS).predict_proba(dense)
+    clf = fit(X, LABELS)
+    for new in (X, dense, X[::-1][::-1]):
+        np.testing.assert_allclose(clf.predict_proba(new), expected, rtol=1e-12)
 
 
 def test_new_columns_that_are_no_numbers_are_named():
@@ -55,7 +67,8 @@ def test_new_columns_that_are_no_numbers_are_named():
 
 def test_numbers_that_are_too_large():
     for frame in (FRAME, FRAME.assign(word="x")):
-        for large in (frame.assign(c=[10**400] * N), frame.assign(c=["x"] + [10**400] * (N - 1))):
+        for cells in ([10**400] * N, ["x"] + [10**400] * (N - 1)):
+            large = frame.assign(c=pd.Series(cells, dtype=object))  # older pandas converts lists
             with pytest.raises(ValueError, match=r"float64 cannot hold|mixes text and numbers"):
                 fit(large, LABELS)
     with pytest.raises(ValueError, match="float64 cannot hold"):
@@ -96,7 +109,7 @@ def test_other_errors_have_no_note():
     ids=["None", "NA", "NA or truth", "NaN", "NaT"],
 )
 def test_missing_labels(labels, count, first):
-    words = rf"y has missing labels \({count}, the first one at sample {first}\)"
+    words = rf"y has missing labels \({count}, the first one at row {first}\)"
     with pytest.raises(ValueError, match=words):
         fit(FRAME, labels)
 

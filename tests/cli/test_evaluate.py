@@ -117,7 +117,7 @@ def test_row_numbers_are_those_of_the_file(trained, tmp_path):
     for row, customer in shown:  # customer c1-0 is in row 1
         assert int(row) == int(customer.removeprefix("c1-")) + 1
         assert int(row) > 10
-    assert "1 is below the header" in content
+    assert "row 1 is the first" in content
 
 
 def test_page_tells_what_was_done_and_what_has_changed(trained, tmp_path):

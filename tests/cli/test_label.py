@@ -218,7 +218,7 @@ def test_pictures_by_their_names(person, tmp_path):
         client.request("GET", f"/{client.token}/image/{row}")[0] for row in (0, 5, 7)
     )
     result = succeed("label", pool, "--classes", "dark,light")
-    assert "2 rows that cannot be shown left out (row 6, '../secret.png': the" in result.stderr
+    assert "left out: 2 rows that cannot be shown (row 6, '../secret.png': the" in result.stderr
     assert refused == [200, 400, 400]
     assert not {5, 7} & {item["row"] for item in person.seen}
     files = [pool, "--model", tmp_path / "pool.labelled.bpm", "--out", tmp_path / "out.csv"]

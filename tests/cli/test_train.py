@@ -1,6 +1,7 @@
 """bayespoint train, and the options by which models are made."""
 
 import gzip
+import os
 
 import numpy as np
 import pandas as pd
@@ -147,6 +148,15 @@ def test_a_model_is_overwritten_on_request_only(tmp_path):
     assert model.read_text() == "precious"
     succeed("train", data, *options, "--force")
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["data.csv", "m.bpm"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_device_is_noticed_before_training(tmp_path, monkeypatch):
+    data = write(loans(), tmp_path / "data.csv")
+    monkeypatch.setattr(bayespoint.BayesPointClassifier, "fit", None)
+    result = invoke("train", data, "--target", "repaid", "--model", "/dev/full", *FAST)
+    assert result.exit_code == 2
+    assert "cannot write --model /dev/full: No space left on device" in error_line(result)
 
 
 def test_several_classes_and_whole_numbers_as_labels(tmp_path):

@@ -46,6 +46,7 @@ def test_cross_validation():
 
 def test_a_search_of_a_pipeline():
     pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), machine())
+    pipeline.set_score_request(sample_weight=True)  # scikit-learn 1.7 asks the pipeline, too
     grid = {"bayespointclassifier__ridge": [0.0, 1.0]}
     search = GridSearchCV(pipeline, grid, cv=FOLDS).fit(X, y, sample_weight=WEIGHT)
     best = clone(pipeline).set_params(**search.best_params_).fit(X, y, sample_weight=WEIGHT)

@@ -154,6 +154,8 @@ class Estimate(NamedTuple):
     >>> error = Estimate(0.087, 0.057, 0.124)
     >>> float(error), error < 0.1, f"{error:.1%}", f"{error}"
     (0.087, True, '8.7% (5.7% to 12.4%)', '0.087 (0.057 to 0.124)')
+    >>> print(Estimate(0.2, 0.1, 1.5))  # with even decimals
+    0.20 (0.10 to 1.50)
     """
 
     value: float
@@ -161,10 +163,12 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self:.3g}"
+        return f"{self}"
 
     def __format__(self, form: str) -> str:
-        value, low, high = (format(number, form or ".3g") for number in self)
+        size = np.floor(np.log10(self.high)) if 0 < self.high < np.inf else 0
+        even = f".{max(0, 2 - int(size))}f"  # three digits of the largest
+        value, low, high = (format(number, form or even) for number in self)
         return f"{value} ({low} to {high})"
 
     def __float__(self) -> float:
@@ -227,7 +231,7 @@ def expected_scores(
     >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
     >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
     >>> print(scores["error"], "|", scores["log_loss"])
-    0.2 (0.106 to 0.326) | 0.5 (0.357 to 0.666)
+    0.200 (0.106 to 0.326) | 0.500 (0.357 to 0.666)
     """
     copies = beside(probabilities, np.ones(len(codes))) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0

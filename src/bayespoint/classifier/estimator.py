@@ -83,7 +83,7 @@ class BayesPointClassifier(
     of this distribution, the *Bayes point*, is the classifier that predicts.
 
     Without arguments, kernels, their parameters and temperatures are learned from the training
-    data, and the result is a mixture of a few machines (see Notes). What is named stays as it is.
+    data, and the result is a mixture of a few models (see Notes). What is named stays as it is.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ class BayesPointClassifier(
         Parameters that give the same fit when typed, if kernels were tried:
         ``BayesPointClassifier(**chosen_params_)``.
     expected_scores_ : dict of str to Estimate
-        ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
-        predictions of training rows that do not know their label.
+        ``"error"`` and ``"log_loss"`` to be expected on new data, from left-out training rows, with
+        95 % intervals. With clean labels and a wide prior, that of the log-loss is often too low.
     feature_relevance_ : ndarray of shape (n_features,)
         How much worse predictions become if the cells of a column are exchanged, of sum 1.
     log_evidence_ : ndarray of shape (n_tasks,)
@@ -223,8 +223,8 @@ class BayesPointClassifier(
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     >>> clf = BayesPointClassifier(random_state=0).fit(X_train, y_train)
     >>> print(clf.expected_scores_["error"])  # on new data, with its interval
-    0.0211 (0.00718 to 0.0476)
-    >>> print(f"{1 - clf.score(X_test, y_test):.4f}")  # of 143 points: 7
+    0.0211 (0.0072 to 0.0476)
+    >>> print(f"{1 - clf.score(X_test, y_test):.4f}")  # of 143 rows: 7
     0.0490
     >>> clf.predict_proba(X_test[1:3]).round(2)
     array([[0.01, 0.99],

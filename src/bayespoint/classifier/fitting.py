@@ -319,7 +319,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
     likelihoods = [described(part.posterior.likelihood) for part in parts]
     if len(set(likelihoods)) > 1:
         raise ValueError(
-            f"The machines of a mixture need the same likelihood. Got {', '.join(likelihoods)}: "
+            f"The models of a mixture need the same likelihood. Got {', '.join(likelihoods)}: "
             "use one kind of engine, with the same noise and label_noise where it has them."
         )
     left_out: NDArray | None = None
@@ -368,7 +368,7 @@ def run_of(runs: list[Run]) -> Run:
     return Run(
         longest.unit,
         longest.n_iter,
-        failed[0].summary if failed else f"{len(runs)} machines, all converged",
+        failed[0].summary if failed else f"all {len(runs)} models of the mixture converged",
         converged=not failed,
         remedy=failed[0].remedy if failed else "",
         history=longest.history,

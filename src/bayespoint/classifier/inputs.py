@@ -27,6 +27,7 @@ from bayespoint.tools.validation import (
     missing_labels,
     new_points,
     validate_data,
+    without_sparse_columns,
 )
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
@@ -64,8 +65,9 @@ def validated(
     is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
     with columns_named(X):
         points, labels = validate_data(
-            estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
-            reset=reset, accept_sparse="csr" if takes_sparse else False,
+            estimator, without_sparse_columns(to_numpy(X), keeps=takes_sparse), y,
+            dtype=(np.float64, np.float32), order="C", reset=reset,
+            accept_sparse="csr" if takes_sparse else False,
             ensure_all_finite="allow-nan" if is_table and (reset or table) else True,
         )  # fmt: skip
     if not is_table:
@@ -151,8 +153,8 @@ def check_labels(y: Any) -> None:
     lost = missing_labels(labels)
     if labels.dtype == object and len(lost):
         raise ValueError(
-            f"y has missing labels ({len(lost)}, the first one at sample {lost[0]}). Leave these "
-            "samples out."
+            f"y has missing labels ({len(lost)}, the first one at row {lost[0]}). Leave these "
+            "rows out."
         )
 
 

@@ -254,9 +254,9 @@ def class_weights(
     if is_class.sum() < 2:
         found = whole.labels[is_class].tolist()
         raise ValueError(
-            "A classifier needs samples of at least two classes. Got "
+            "A classifier needs rows of at least two classes. Got "
             f"{'one class, ' + repr(found[0]) if found else 'no class'}, in "
-            f"{int(whole.positive.sum())} samples of positive weight."
+            f"{int(whole.positive.sum())} rows of positive weight."
         )
     return class_weight, is_class
 

@@ -378,7 +378,7 @@ def check_mixture(classifier: Any) -> None:
         unknown = set(pair[1]) - set(MACHINE_PARAMETERS)
         if unknown:
             raise ValueError(
-                f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
+                f"A model of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
                 f"its own {', '.join(MACHINE_PARAMETERS)}; all others are those of the classifier."
             )
     if not is_positive(sum(float(weight) for weight, _ in pairs)):  # they are divided by it

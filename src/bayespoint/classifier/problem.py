@@ -113,8 +113,8 @@ class Problem:
         if classes is None:
             if len(seen) < 2:
                 raise ValueError(
-                    "A classifier needs samples of at least two classes. Got one class, "
-                    f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
+                    "A classifier needs rows of at least two classes. Got one class, "
+                    f"{seen.tolist()[0]!r}, in {len(codes)} rows of positive weight."
                 )
             return cls(points, seen, codes, weight, columns, given, unit=unit)
         unknown = np.setdiff1d(seen, classes)
@@ -179,7 +179,7 @@ class Problem:
         if len(names) == 1:
             raise ValueError(
                 "groups must be at least two: a group is predicted from the others. Got one, of "
-                f"{len(codes)} samples of positive weight."
+                f"{len(codes)} rows of positive weight."
             )
         is_alone = len(names) == len(codes) and (self.weight is None or self.weight.max() <= 1)
         return replace(self, groups=None if is_alone else codes)
@@ -207,12 +207,12 @@ def group_codes(groups: Any, n_samples: int) -> NDArray[np.intp]:
     names = column_or_1d(to_numpy(groups))
     if len(names) != n_samples:
         raise ValueError(
-            f"groups must have one entry for each sample. Got {len(names)} for {n_samples} samples."
+            f"groups must have one entry for each row. Got {len(names)} for {n_samples} samples."
         )
     lost = missing_labels(names)
     if len(lost):
         raise ValueError(
-            f"groups has missing entries ({len(lost)}, the first one at sample {lost[0]}). Give "
+            f"groups has missing entries ({len(lost)}, the first one at row {lost[0]}). Give "
             "each of these samples a group, one of its own if it stands alone."
         )
     known: dict[Any, int] = {}
@@ -280,13 +280,13 @@ def check_weights(name: str, weight: NDArray[np.float64]) -> None:
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(
-            f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
+            f"{name} must be finite and not negative. Got {weight[bad[0]]} at row {bad[0]} "
             f"({len(bad)} invalid weights in all)."
         )
     if weight.max(initial=0.0) > MOST_COPIES:
         raise ValueError(
-            f"{name} must be at most {MOST_COPIES:g}: a sample of weight k counts as k copies. Got "
-            f"{weight.max():g} at sample {weight.argmax()}. Divide them by their mean."
+            f"{name} must be at most {MOST_COPIES:g}: a row of weight k counts as k copies. Got "
+            f"{weight.max():g} at row {weight.argmax()}. Divide them by their mean."
         )
     if not weight.any():
-        raise ValueError(f"{name} must not be all zero: samples of weight 0 are ignored.")
+        raise ValueError(f"{name} must not be all zero: rows of weight 0 are ignored.")

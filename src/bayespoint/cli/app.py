@@ -39,6 +39,10 @@ STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else
 class Commands(TyperGroup):
     """Commands that are imported when they are called: NumPy and pandas take a second."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of the command itself."""
+        return plain(super().get_params(ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself, in place of the name and sentence that are registered below."""
         name, _, rest = super().resolve_command(ctx, args)
@@ -52,10 +56,15 @@ def load(name: str) -> Any:
         module = import_module(f"bayespoint.cli.commands.{function_name}")
     command: Any = typer.main.get_command(single(getattr(module, function_name)))
     context = command.context_class(command, **command.context_settings)
-    for one in command.get_params(context):
-        if getattr(one, "is_flag", False):
-            one.metavar = ""  # --json, not --json <bool>
+    plain(command.get_params(context))
     return command
+
+
+def plain(parameters: list[Any]) -> list[Any]:
+    """Flags without a type: --json, not --json <bool>."""
+    for one in parameters:
+        one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
+    return parameters
 
 
 def single(function: Any) -> typer.Typer:

@@ -89,7 +89,7 @@ def training_lines(found: Mapping[str, Any]) -> Lines:
     kinds = [count(len(names), *nouns[kind]) for kind, names in found["columns"].items() if names]
     return [
         ("rows", str(found["rows"])),
-        ("columns", f"{', '.join(kinds)}: {count(found['features'], 'feature')}"),
+        ("columns", ", ".join(kinds)),
         ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         *choice_lines(found),
@@ -134,7 +134,5 @@ def expected_lines(found: Mapping[str, Any]) -> Lines:
 
 def baseline_lines(found: Mapping[str, Any]) -> Lines:
     """The error without any column, if the classes of the training are known."""
-    baseline = found.get("baseline")
-    if baseline is None:
-        return []
-    return [("baseline error", f"{baseline['error']:.1%}, always {baseline['class']!r}")]
+    one = found.get("baseline")
+    return [("baseline error", f"{one['error']:.1%}, always {one['class']!r}")] if one else []

@@ -111,7 +111,7 @@ def folds(cv: Any, X: Any, y: NDArray, groups: NDArray | None) -> list[tuple[NDA
     times = np.bincount(np.concatenate([test for _, test in splits]))
     if times.max() > 1:
         raise ValueError(
-            "Each point can be tested once, to set a threshold, and the test parts of cv overlap. "
+            "Each row can be tested once, to set a threshold, and the test parts of cv overlap. "
             "Use a splitter without repetitions, such as StratifiedKFold."
         )
     return splits

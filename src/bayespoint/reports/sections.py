@@ -151,8 +151,8 @@ def sets(report: Report) -> str:
     without = "group" if machine.model_.fact("n_groups") else "one"
     words = (
         f"Sets of the labels that cannot be ruled out, from leave-{without}-out predictions of the "
-        "training rows. Observed: how many sets contain the true label. Empty sets are rows that "
-        "are like no label."
+        "training rows. Observed: how many sets contain the true label. A row with an empty set "
+        "is unlike the training rows of every class."
     )
     heads = ["wanted", "observed", "95 % interval", "mean size", "empty", "one label"]
     return quiet(words) + table(heads, rows, label="Coverage and sizes of label sets")

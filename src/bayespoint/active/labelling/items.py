@@ -167,7 +167,8 @@ class Items:
         """All rows as texts by name; images of pixels as data URLs."""
         pixels = self.kind == PIXELS
         names = self._others if pixels else list(self._frame)
-        for row, cells in enumerate(self._frame[names].itertuples(index=False, name=None)):
+        # With the index: older pandas has no rows where there is no column.
+        for row, (_, *cells) in enumerate(self._frame[names].itertuples(name=None)):
             record = dict(zip(names, map(words, cells), strict=True))
             if pixels:
                 content = base64.b64encode(png(self._pixels[row])).decode("ascii")

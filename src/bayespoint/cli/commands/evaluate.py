@@ -79,7 +79,7 @@ def evaluate(
             details = {"model file": printable(model.name), "table": printable(name_of(data))}
             title = printable(f"Evaluation of {model.name} on {name_of(data)}")
             shown = frame.drop(columns=column)
-            shown.index = (shown.index + 1).rename("those of the file; 1 is below the header")
+            shown.index = (shown.index + 1).rename("those of the file; row 1 is the first")
             write_evaluation(
                 found, report, title=title, rows=shown, details=details,
                 shifts=shifts, preparation=read.preparation(),

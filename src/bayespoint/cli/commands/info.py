@@ -95,7 +95,6 @@ def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
         ("predicts", found["target"] or "no named column: it was not trained by this command"),
         ("classes", class_words(classes) if isinstance(classes, dict) else ", ".join(classes)),
         ("trained on", "" if found["rows"] is None else count(found["rows"], "row")),
-        ("features", str(found["features"])),
         ("engine", summaries.engine_words(found)),
         ("training error", "" if error is None else f"{error:.1%}"),
         *summaries.expected_lines(found),

@@ -122,13 +122,12 @@ def label(
     points = pool.find_points(rows, view, start, notes, columns)
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
-    first = None if start is None else start.of_features
     words = "" if instructions is None else read_instructions(instructions)
     kept = open_journal(path, rows, found)
     try:
         session = Session(
             items, points.values, found.values, found.given, kept,
-            start=first, seed=seed, instructions=words,
+            start=None if start is None else start.of_features, seed=seed, instructions=words,
         )  # fmt: skip
     except JournalError as error:
         kept.close()

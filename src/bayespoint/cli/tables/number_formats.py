@@ -80,16 +80,14 @@ def uses_decimal_comma(words: pd.Series) -> bool | None:
     commas = [word for word in words.unique() if "," in word]
     decimal = [word for word in commas if DECIMAL_COMMA.fullmatch(word)]
     thousands = [word for word in commas if THOUSANDS.fullmatch(word)]
-    if not decimal and not thousands:
-        return None
-    return any(not THOUSANDS.fullmatch(word) for word in decimal)
+    found = decimal or thousands
+    return any(not THOUSANDS.fullmatch(word) for word in decimal) if found else None
 
 
 def with_point(word: str) -> str:
     """1.234,5 as 1234.5, in a column that has decimal commas."""
-    if DECIMAL_COMMA.fullmatch(word) or POINTS.fullmatch(word):
-        return word.replace(".", "").replace(",", ".")
-    return word
+    is_number = DECIMAL_COMMA.fullmatch(word) or POINTS.fullmatch(word)
+    return word.replace(".", "").replace(",", ".") if is_number else word
 
 
 def without_thousands(word: str) -> str:

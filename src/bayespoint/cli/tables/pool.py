@@ -176,7 +176,7 @@ def find_points(
         return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64), table)
     if view.kind in (items.TEXT, items.IMAGE):
         name, kind = view.columns[0], TEXT if view.kind == items.TEXT else IMAGE
-        notes.add(f"the model learns from column {name!r}; the others are only shown")
+        notes.add(f"the model learns from column {name!r} only")
         X = prepare(frame, {name: kind}, notes)
         step = make_numbers(name, kind, len(X))
         values = np.asarray(step.fit_transform(X), dtype=np.float64)
@@ -209,4 +209,4 @@ def check_items(shown: items.Items, notes: Notes) -> None:
         bad_data(f"no row can be shown: {shown.problem or 'the column has no values'}")
     if n_gone:
         why = f" ({shown.problem})" if shown.problem else ""
-        notes.add(f"{count(n_gone, 'row')} that cannot be shown left out{why}")
+        notes.add(f"left out: {count(n_gone, 'row')} that cannot be shown{why}")

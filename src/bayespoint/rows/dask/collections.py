@@ -163,18 +163,18 @@ def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     """
     known = delayed(model, pure=True, traverse=False)
     if isinstance(X, dd.DataFrame):
-        return X.map_partitions(answers, known, method, meta=like)
+        shape = (np.nan, *like.shape[1:])
+        found = [delayed(answers)(part, known, method) for part in X.to_delayed()]
+        return da.concatenate([da.from_delayed(one, shape, meta=like) for one in found])
     X = as_collection(X)
-    axes: dict[str, Any] = {"drop_axis": 1}
-    if like.ndim == 2:
-        axes = {"chunks": (X.chunks[0], (like.shape[1],))}
+    plane = {"chunks": (X.chunks[0], like.shape[1:])}
+    axes: dict[str, Any] = plane if like.ndim == 2 else {"drop_axis": 1}
     return X.map_blocks(answers, known, method, meta=like, dtype=like.dtype, **axes)
 
 
 def answers(X: Any, model: Any, method: str) -> np.ndarray:
     """Answers for one block, which may be empty."""
     if X.shape[0] == 0:
-        one = getattr(model, method)(np.zeros((1, model.n_features_in_)))
-        return one[:0]
+        return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
     with blas_threads(1):
         return getattr(model, method)(X)

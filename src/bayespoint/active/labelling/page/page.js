@@ -4,6 +4,7 @@ import { chart } from "./chart.js";
 
 const tab = Array.from(crypto.getRandomValues(new Uint8Array(12)), b => b.toString(16).padStart(2, "0")).join("");
 const $ = id => document.getElementById(id);
+const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 const percent = share => `${(100 * share).toFixed(1)} %`;
 const PAUSE = 2000; // milliseconds between two looks at the numbers
 let classes = [], item = null, busy = false, gone = false;
@@ -125,17 +126,17 @@ function showState(state) {
     showOpinion();
   }
   $("labels").textContent = state.labels;
-  $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} skipped` : "");
+  $("left").textContent = `${count(state.open, "row")} left` + (state.skipped ? `, ${state.skipped} skipped` : "");
   $("counts").textContent = state.counts.map(([name, n]) => `${name}: ${n}`).join(", ");
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
-  $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${error.n} labels` : "";
+  $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${count(error.n, "label")}` : "";
   $("chart").replaceChildren(...(state.history.length > 1 ? [chart(state.history)] : []));
   const fall = state.fall;
   $("fall").textContent = fall === null ? "–" : fall < 5e-5 ? "less than 0.01 %" : `${(100 * fall).toFixed(2)} %`;
   $("rest").textContent = state.rest === null ? "" : `of the rows; the error expected on rows without a label is ${percent(state.rest)}`;
   $("advice").textContent = state.advice;
-  $("brief").textContent = [`${state.labels} labels`, error && `error ${percent(error.value)} (${percent(error.low)} to ${percent(error.high)})`,
+  $("brief").textContent = [count(state.labels, "label"), error && `error ${percent(error.value)} (${percent(error.low)} to ${percent(error.high)})`,
     fall !== null && `the next label lowers it by ${$("fall").textContent}`].filter(Boolean).join(" · ") + `. ${state.advice}`;
   $("problem").hidden = !state.problem;
   $("problem").textContent = `The model could not learn: ${state.problem}`;
