@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from _r_tables import TARGETS, load_r_table
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
@@ -58,7 +59,7 @@ def measure(p: NDArray, y: NDArray) -> list[float]:
 def load_frames(
     name: str, folder: Path, most: int = 600, share: float = 0.5, seed: int = 0
 ) -> Halves:
-    """A set of ``uci/``, ``tables/`` or scikit-learn: a share, at most so many rows, to train.
+    """A set of ``uci/``, ``tables/``, scikit-learn or R: a share, at most so many rows, to train.
 
     Numbers are float64, with NaN where they are missing. All other columns are pandas' categories,
     whose levels are those of the training rows. Test rows of a class that the training rows lack
@@ -67,6 +68,8 @@ def load_frames(
     if name in ("digits", "iris", "wine", "breast_cancer"):
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
         table = pd.DataFrame(X).rename(columns=str).assign(target=y)
+    elif name in TARGETS:
+        table = load_r_table(name)
     elif (folder / "uci" / f"{name}.csv").exists():
         data = load_uci(name, folder)
         table = pd.DataFrame(data.X).rename(columns=str).assign(target=data.y)

