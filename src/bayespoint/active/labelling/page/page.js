@@ -127,7 +127,8 @@ function showState(state) {
   }
   $("labels").textContent = state.labels;
   $("left").textContent = `${count(state.open, "row")} left` + (state.skipped ? `, ${state.skipped} skipped` : "");
-  $("counts").textContent = state.counts.map(([name, n]) => `${name}: ${n}`).join(", ");
+  $("counts").replaceChildren(...state.counts.flatMap(([name, n], place) =>
+    [place ? ", " : "", element("span", { textContent: `${name}: ${n}` })]));
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${count(error.n, "label")}` : "";
