@@ -225,7 +225,7 @@ class DistanceKernel(ProfileKernel):
         return namespace(t).clip(t, None, 0, out=t)
 
     def quick_block(self, points: Points) -> QuickBlock:
-        """One product for the exponents: ``(z, 1, -|z|^2/2) . (z', -|z'|^2/2, 1)``."""
+        """One product for the exponents: ``(z, 1, -|z|^2 / 2) . (z', -|z'|^2 / 2, 1)``."""
         assert points.side is not None
         factor, rows = self.factor, points.rows.T
         right = np.vstack([rows, -points.side, np.ones(len(points))]).astype(np.float64)
