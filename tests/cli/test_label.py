@@ -324,3 +324,17 @@ def test_a_port_in_use(person, tmp_path):
     succeed("label", pool, "--classes", "no,yes")
     assert "cannot use port" in lines[0] and "Omit --port" in lines[0]
     assert "another bayespoint label is using" in lines[1]
+
+
+def test_two_people_label_the_same_pool(person, tmp_path):
+    """Results have the name of their journal, and none overwrites that of another."""
+    table = loans(60)
+    pool = write(table.drop(columns="repaid"), tmp_path / "pool.csv")
+    person.truth, person.n = table["repaid"].tolist(), 12
+    succeed("label", pool, "--classes", "no,yes")
+    first = (tmp_path / "pool.labelled.csv").read_bytes()
+    person.truth = ["no" if label == "yes" else "yes" for label in person.truth]
+    succeed("label", pool, "--classes", "no,yes", "--journal", tmp_path / "anna.jsonl")
+    assert (tmp_path / "pool.labelled.csv").read_bytes() == first
+    assert (tmp_path / "anna.labelled.csv").read_bytes() != first
+    assert (tmp_path / "anna.labelled.bpm").exists() and (tmp_path / "anna.labelled.json").exists()

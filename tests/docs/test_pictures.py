@@ -1,12 +1,14 @@
 """Pictures of README and docs are what the programs draw that they name."""
 
 import io
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "draw_pictures.py"
@@ -36,3 +38,15 @@ def test_another_picture_is_noticed(monkeypatch, tmp_path):
     same.seek(0)
     difference = np.abs(draw_pictures.tiles(path) - draw_pictures.tiles(same)).max()
     assert difference > draw_pictures.ALIKE
+
+
+def test_the_picture_of_the_labelling_page_has_its_words():
+    """It is drawn by tests/helpers/draw_labelling_page.py, which keeps what the page said."""
+    image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
+    page = ROOT / "src" / "bayespoint" / "active" / "labelling" / "page" / "page.html"
+    source = page.read_text(encoding="utf-8").partition("<dialog")[0]
+    found = re.findall(r"<(?:dt|button|label)\b[^>]*>(.*?)</(?:dt|button|label)>", source)
+    words = {re.sub("<[^>]*>", "", one).strip() for one in found} - {""}
+    assert {"Labels given", "Cannot say space"} <= words and len(words) == 9
+    shown = image.open(ROOT / "docs" / "images" / "labelling.png").text["page"]
+    assert not [one for one in sorted(words) if one not in shown]

@@ -1,6 +1,7 @@
 """What a page tells of an evaluation."""
 
 import base64
+import pickle
 import re
 from io import BytesIO
 
@@ -254,5 +255,9 @@ def test_least_certain_points_are_explained():
     first = evaluation.positions[evaluation.answers.confidence.argmin()]
     assert f"<h3>Row {first}</h3><pre>label" in shown
     assert shown.count("uncertainty") == 3
+    assert "Rows for and against" in shown and "rows for" in shown
+    loaded = pickle.loads(pickle.dumps(machine))  # knows its training rows no more
+    shown = examples.explanations(Report(measure(loaded, X[1::2], y[1::2])))
+    assert "log-odds" in shown and "Rows for and against" not in shown and "rows for" not in shown
     other = LogisticRegression().fit(X, y)
     assert examples.explanations(Report(measure(other, X, y))) == ""

@@ -294,7 +294,7 @@ class RiskNotReachedError(Attributes, ValueError):
     >>> print(RiskNotReachedError(0.01, 0.95, n_points=150, n_needed=299, share=0.3))
     An error of at most 1 % on the accepted rows cannot be guaranteed with confidence 95 %: this
     takes at least 299 calibration rows, and there are 150. With 30 % of the data held out, this
-    takes 997 rows in all. Use more rows, hold out a larger share, or use a larger risk.
+    takes 997 rows in all. Use more rows, hold out a larger share, or allow a larger error.
     """
 
     risk: float
@@ -333,13 +333,13 @@ class RiskNotReachedError(Attributes, ValueError):
 
     def _remedy(self) -> str:
         if self.n_needed is None:
-            return " Use a larger risk, or a better classifier."
+            return " Allow a larger error, or use a better classifier."
         if self.share == 1:
-            return " Use more rows, or a larger risk."
+            return " Use more rows, or allow a larger error."
         return (
             f" With {100 * self.share:.3g} % of the data held out, this takes "
             f"{math.ceil(self.n_needed / self.share)} rows in all. Use more rows, hold out a "
-            "larger share, or use a larger risk."
+            "larger share, or allow a larger error."
         )
 
 

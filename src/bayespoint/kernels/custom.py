@@ -100,7 +100,7 @@ def read_only(points: NDArray) -> NDArray:
 
 
 class PrecomputedKernel(Kernel):
-    """A precomputed kernel matrix: (m, m) for training, (n, m) for n new points.
+    """A precomputed kernel matrix: (m, m) for training, (n, m) for n new rows.
 
     k(x, x) of new points is unknown. Where the length of phi(x) is needed, it is the root mean
     square length of the training points.

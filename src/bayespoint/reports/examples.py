@@ -57,10 +57,11 @@ def explanations(report: Report) -> str:
     told = explain(evaluation.classifier, evaluation.uncertain)
     places = evaluation.positions[most_uncertain(evaluation, len(told))].tolist()
     words = (
-        "The least certain predictions. Interval: 5 to 95 % of the posterior. Numbers before "
-        "columns: what these add to the log-odds of the label, compared with typical values. Rows "
-        "for and against: training rows, counted from 0, and what they add to the output."
+        "The least certain predictions. The interval has 90 % of the posterior. The number before "
+        "a column is what its value adds to the log-odds of the label, compared with a typical one."
     )
+    if any(one.voices for one in told):
+        words += " Rows for and against: training rows, from 0, and what they add to the output."
     return html.quiet(words) + "".join(
         f"<h3>Row {html.text(row_name(report.rows, place))}</h3><pre>{html.text(one)}</pre>"
         for place, one in zip(places, told, strict=True)
@@ -81,8 +82,8 @@ def suspects(report: Report) -> str:
         numbers = html.number(found.own[one]), f"{found.score[one]:.1f}"
         rows.append([row_name(report.rows, place), label, suggested, *numbers])
     words = (
-        f"{len(chosen)} labels have less than 10 % where another has more than 70 %: look whether "
-        "they are right. Evidence: the logarithm of the ratio of both probabilities. "
+        "Labels with a probability below 10 % where another class has more than 70 %: check them "
+        f"({len(chosen)} in all). Evidence: the logarithm of the ratio of both probabilities. "
         f"{numbering(report.rows)}"
     )
     heads = ["row", "label", "suggested", "p of label", "evidence"]

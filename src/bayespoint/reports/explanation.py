@@ -84,7 +84,7 @@ class Voice(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a classifier knows of one row; returned by :func:`explain`.
+    """What a classifier knows about one row; returned by :func:`explain`.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
 
 @dataclass(eq=False, repr=False)
 class ExplanationDisplay:
-    """Picture of an explanation: the probability with its interval, and what pushes it.
+    """Plot of an explanation: the probability with its interval, and what pushes it.
 
     Parameters
     ----------

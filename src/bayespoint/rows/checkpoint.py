@@ -157,7 +157,7 @@ _current: ContextVar[Checkpoint | None] = ContextVar("bayespoint_checkpoint", de
 def checkpoints(
     path: str | os.PathLike[str], seconds: float = 60.0, *, resume: bool = True
 ) -> Iterator[Checkpoint]:
-    """Let the out-of-core fit in the block write checkpoints, and go on from one.
+    """Let out-of-core fits in the block write checkpoints, and resume from them.
 
     Parameters
     ----------

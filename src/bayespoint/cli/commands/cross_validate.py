@@ -31,7 +31,7 @@ def cross_validate(
     classifier: options.Classifier,
     columns: options.Columns,
     folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
-    repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
+    repeats: Annotated[int, option("N", "How often to repeat it with other folds.", min=1)] = 1,
     group_column: options.GroupColumn = None,
     *,
     notes: TableNotes,
@@ -40,8 +40,8 @@ def cross_validate(
 
     Trains on all folds of the table but one and measures on that one, each fold in turn. The
     standard error is that of the mean over the folds; since these share training rows, it is
-    somewhat too small. The baseline is what the classes alone give, without any column. With
-    --group-column no group is in two folds.
+    somewhat too small. The baseline knows only how frequent the classes are. With --group-column
+    no group is in two folds.
 
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """

@@ -46,15 +46,15 @@ def evaluate(
 ) -> None:
     """Measure how good a model is on a table that it was not trained on.
 
-    Shows accuracy, log-loss, AUC and more with 95 % intervals beside a baseline, which is what the
-    classes alone give, without any column; the confusion matrix; the error on the rest when the
-    least certain rows are rejected; and which columns differ from the training.
+    Shows accuracy, log-loss, AUC and more, with 95 % intervals and a baseline that knows only how
+    frequent the classes are; the confusion matrix; the error on the rest when the least certain
+    rows are rejected; and which columns differ from the training.
 
-    With --cost it also shows the cost of the answers, and of those answers whose expected cost is
-    least.
+    With --cost it also shows the mean cost of the predictions, and of predictions chosen to have
+    the least expected cost.
 
-    With --group-column one random row of each group is measured: intervals are those of independent
-    rows, which rows of a group are not.
+    With --group-column one random row of each group is measured, since the intervals assume
+    independent rows.
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """

@@ -23,7 +23,7 @@ def explain(
     data: options.Data,
     model: options.ModelFile,
     row: Annotated[
-        list[int] | None, option("N", "Row to explain, from 1; several times for several.")
+        list[int] | None, option("N", "Row to explain, counted from 1; may be repeated.")
     ] = None,
     training: Annotated[Path | None, option("FILE", TABLE)] = None,
     *,
@@ -33,8 +33,8 @@ def explain(
 
     Shows the label with its probability, and the interval of that probability over the posterior;
     how much of the uncertainty is in the data and how much in the model; the columns that push the
-    decision, compared with typical values; and, with --training, whether the row is unlike all rows
-    of the training. Without --training, values are typical that are so in DATA.
+    decision, compared with typical values; and, with --training, whether the row is unlike all
+    training rows. Without --training, typical values are those of DATA.
 
     Example: bayespoint explain new.csv --model loans.bpm --row 7 --training loans.csv
     """

@@ -25,7 +25,7 @@ if not options.ONLY_HELP:
 
 def info(
     model: Annotated[
-        Path | None, typer.Argument(metavar="[MODEL]", help="Model file to describe.")
+        Path | None, typer.Argument(metavar="MODEL", help="Model file to describe.")
     ] = None,
     *,
     notes: Notes,

@@ -42,8 +42,7 @@ KEYS = 10  # classes that have a key of their own
 
 IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
 PIXEL_SIZE = "Rows are pictures of this size, with one column for each pixel."
-JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results go to its folder."
-PORT = "Port of the page; 0 for any free port."
+JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results are named after it."
 
 Pool = Annotated[
     Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
@@ -61,7 +60,7 @@ Instructions = Annotated[
     Path | None, option("FILE", "Text that the page shows: how to label, and what classes mean.")
 ]
 JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
-Port = Annotated[int, option("N", PORT, min=0, max=65535)]
+Port = Annotated[int, option("N", "Port of the page; 0 for any free port.", min=0, max=65535)]
 Seed = Annotated[int, option("N", "Seed of the first rows.", min=0, max=2**32 - 1)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
 
@@ -92,6 +91,7 @@ def label(
 
     At the end the rows with their labels, a model for bayespoint predict, and the tasks of Label
     Studio are written next to the journal: POOL.labelled.csv (or .parquet), .bpm and .json.
+    With --journal FILE.jsonl, they are FILE.labelled.csv and so on.
 
     Example: bayespoint label reviews.csv --classes bad,good
     """
@@ -137,7 +137,8 @@ def label(
     if len(found.values) > KEYS:
         notes.add(f"{len(found.values)} classes: ten have a key, search for others with /")
     suffix = ".parquet" if data.suffix.lower() in PARQUET else ".csv"
-    work = Work(frame, found, points, session, path.parent / stem.name, suffix, for_spreadsheet)
+    results = path.with_name(path.name.removesuffix(".jsonl").removesuffix(".labels") or stem.name)
+    work = Work(frame, found, points, session, results, suffix, for_spreadsheet)
     serve(work, port, browser)
     show(facts(work.end(notes)))
 
@@ -246,23 +247,21 @@ class Work(NamedTuple):
                 write(path)
                 return path.read_bytes()
 
+        def tasks() -> bytes:
+            return self.tasks(self.session.final_machine()).encode(errors="replace")
+
         tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
         writers = dict.fromkeys(tables, self.write_table) | {"model.bpm": self.write_model}
-        return {
-            **{name: partial(written, name, write) for name, write in writers.items()},
-            "labelstudio.json": lambda: self.tasks(self.session.final_machine()).encode(
-                errors="replace"
-            ),
-        }
+        files: dict[str, Any] = {name: partial(written, name, one) for name, one in writers.items()}
+        return files | {"labelstudio.json": tasks}
 
     def end(self, notes: Notes) -> list[tuple[str, str]]:
         """Write the results, and return what they are and where."""
         n_labels = len(self.session.answers.labels())
         machine = self.session.final_machine()
         self.session.end()
-        table, model, tasks = (
-            Path(f"{self.stem}.labelled{end}") for end in (self.suffix, ".bpm", ".json")
-        )
+        ends = (self.suffix, ".bpm", ".json")
+        table, model, tasks = (Path(f"{self.stem}.labelled{end}") for end in ends)
         self.write_table(table)
         write_text(tasks, self.tasks(machine))
         if machine is None:

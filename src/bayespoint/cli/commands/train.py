@@ -86,8 +86,8 @@ def train(
     With --ordinal low,middle,high the classes are ordered: the model has one output, and thresholds
     between the classes.
 
-    With --group-column what to expect on new rows comes from predictions without the group of a
-    row, and --max-error holds out whole groups.
+    With --group-column the expected scores come from predictions that leave out the whole group of
+    a row, and --max-error holds out whole groups.
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """

@@ -46,7 +46,7 @@ class ProgressMonitor(Monitor):
             bars.TextColumn(
                 "{task.description}", markup=False, table_column=Column(overflow="fold")
             ),
-            bars.BarColumn(),
+            bars.BarColumn(bar_width=20),
             bars.TaskProgressColumn(),
             bars.TimeElapsedColumn(),
             bars.TimeRemainingColumn(),

@@ -164,16 +164,18 @@ def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     known = delayed(model, pure=True, traverse=False)
     if isinstance(X, dd.DataFrame):
         shape = (np.nan, *like.shape[1:])
-        found = [delayed(answers)(part, known, method) for part in X.to_delayed()]
+        found = [delayed(answers)([part], known, method) for part in X.to_delayed()]
         return da.concatenate([da.from_delayed(one, shape, meta=like) for one in found])
     X = as_collection(X)
-    plane = {"chunks": (X.chunks[0], like.shape[1:])}
-    axes: dict[str, Any] = plane if like.ndim == 2 else {"drop_axis": 1}
-    return X.map_blocks(answers, known, method, meta=like, dtype=like.dtype, **axes)
+    # Not map_blocks: in older versions of Dask it cannot drop the columns of sparse blocks.
+    given = (X, "ij", known, None, method, None)
+    columns = {"k": like.shape[1]} if like.ndim == 2 else None
+    return da.blockwise(answers, "ik"[: like.ndim], *given, new_axes=columns, meta=like)
 
 
-def answers(X: Any, model: Any, method: str) -> np.ndarray:
-    """Answers for one block, which may be empty."""
+def answers(blocks: list[Any], model: Any, method: str) -> np.ndarray:
+    """Answers for the rows of the only block, which may be empty."""
+    (X,) = blocks
     if X.shape[0] == 0:
         return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
     with blas_threads(1):

@@ -127,7 +127,8 @@ function showState(state) {
   }
   $("labels").textContent = state.labels;
   $("left").textContent = `${count(state.open, "row")} left` + (state.skipped ? `, ${state.skipped} skipped` : "");
-  $("counts").textContent = state.counts.map(([name, n]) => `${name}: ${n}`).join(", ");
+  $("counts").replaceChildren(...state.counts.flatMap(([name, n], place) =>
+    [place ? ", " : "", element("span", { textContent: `${name}: ${n}` })]));
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${count(error.n, "label")}` : "";
@@ -177,8 +178,8 @@ function showClasses() {
   $("search").hidden = classes.length <= 10;
   const rows = classes.map((name, place) => [keyOf(place), name]).filter(([key]) => key);
   if (rows.length < classes.length) rows.push(["/", "find one of the other classes, then enter"]);
-  rows.push(["space", "cannot say: not asked for again"], ["⌫", "undo, again and again"], ["L", "look again at a suspect label"],
-    ["A", "list of the answers, to change one"], ["O", "show or hide what the model thinks"], ["?", "this list"]);
+  rows.push(["space", "cannot say: the row is not shown again"], ["⌫", "undo, as often as you like"], ["L", "look again at a suspect label"],
+    ["A", "list of your answers, to change one"], ["O", "show or hide the prediction of the model"], ["?", "this list"]);
   $("key-list").replaceChildren(...rows.map(([key, words]) =>
     element("tr", {}, element("td", {}, element("kbd", { textContent: key })), element("td", { textContent: words }))));
 }
@@ -240,7 +241,7 @@ async function end() {
   await ask("end", {}).catch(() => {});
   gone = true;
   document.body.replaceChildren(element("main", {}, element("h1", { textContent: "The session has ended" }),
-    element("p", { textContent: "The command writes the labels, the model and the tasks now. You can close this page." })));
+    element("p", { textContent: "The labels, the model and the tasks of Label Studio are being written next to your answers. You can close this page." })));
 }
 
 for (const [id, action] of Object.entries({ skip: () => answer(null), undo, look: () => look(),
