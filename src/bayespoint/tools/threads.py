@@ -217,9 +217,7 @@ def in_parts(function: Callable[[slice], Any], n: int, size: int) -> list:
     [3, 7]
     """
     parts = [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
-    if len(parts) == 1:
-        return [function(parts[0])]
-    with thread_pool() as pool:
+    with thread_pool() if len(parts) > 1 else nullcontext(ThreadPool(1)) as pool:
         return pool.map(function, parts)
 
 

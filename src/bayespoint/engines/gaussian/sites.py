@@ -61,8 +61,7 @@ class Sites:
         self.a, self.b = np.zeros(n), np.zeros(n)
         self._before = self.a, self.b  # as the last sweep found them
         self._removed = np.ones(n)  # copies of a site that its cavity lacks
-        self._tie = 0.0  # the least deviation, as a share of the prior's
-        self._visited = np.arange(n)
+        self._visited, self._tie = np.arange(n), 0.0  # least deviation, as a share of the prior's
         self._change = np.inf  # the largest move that the last sweep made
         self._left = self._last_left = np.inf  # that is left, now and after the sweep before
         self._floor = COLLAPSED * gaussian.variances
