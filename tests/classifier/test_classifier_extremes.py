@@ -108,6 +108,23 @@ def test_a_prior_that_rounding_errors_have_lost_is_an_error(monkeypatch):
         clf.partial_fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_batches_of_several_classes_far_apart_are_refused_in_words(n_classes):
+    """The posterior of the second one is no prior for the third, to the digits that there are."""
+    y, refused = np.arange(60) % n_classes, 0
+    for engine in (ExpectationPropagation(), LaplaceApproximation()):
+        clf = BayesPointClassifier(kernel="linear", engine=engine, multi_class="joint")
+        try:
+            for shift in (0.0, 1e9, 0.0, 0.0):
+                clf.partial_fit(X + shift, y, classes=np.arange(n_classes))
+        except ValueError as error:
+            refused += 1
+            assert "lost in rounding errors: the prior" in str(error)
+        assert np.isfinite(clf.predict_proba(X)).all()
+    assert refused
+
+
 def test_queries_among_points_out_of_range():
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -145,6 +145,28 @@ def test_limits_that_overlap_in_several_threads_restore_the_number(four_threads)
     assert threads_of_blas() == {4}
 
 
+def test_threads_that_are_first_at_the_same_time_share_their_limits(four_threads, monkeypatch):
+    """With limits of its own each, the second one would take the limit of the first for what was
+    there before, and restore it when all have ended."""
+    find, barrier = threads.ThreadpoolController, threading.Barrier(4)
+
+    def slowly():
+        time.sleep(0.05)  # so that all of them ask before the first has an answer
+        return find()
+
+    def limit(n):
+        barrier.wait()
+        with blas_threads(1):
+            time.sleep(0.02 * n)  # they end one after another
+            return threads._blas()
+
+    monkeypatch.setattr(threads, "ThreadpoolController", slowly)
+    monkeypatch.setattr(threads, "_made", [])
+    with ThreadPoolExecutor(4) as executor:
+        assert len(set(executor.map(limit, range(4)))) == 1
+    assert threads_of_blas() == {4}
+
+
 @pytest.mark.parametrize("engine", ["perceptron", "gibbs"])
 def test_concurrent_fits_leave_the_number_of_threads(four_threads, engine):
     rng = np.random.default_rng(0)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
-from functools import cache
 from threading import Event, Lock, get_ident
 from typing import Any
 
@@ -22,6 +21,7 @@ from bayespoint.tools.memory import SMALL, available_memory
 SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
 
 _cancelled: ContextVar[Event | None] = ContextVar("bayespoint_cancelled", default=None)
+_made: list[_Blas] = []
 
 
 def stop_if_cancelled() -> None:
@@ -217,9 +217,7 @@ def in_parts(function: Callable[[slice], Any], n: int, size: int) -> list:
     [3, 7]
     """
     parts = [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
-    if len(parts) == 1:
-        return [function(parts[0])]
-    with thread_pool() as pool:
+    with thread_pool() if len(parts) > 1 else nullcontext(ThreadPool(1)) as pool:
         return pool.map(function, parts)
 
 
@@ -320,7 +318,8 @@ def _set_threads(library: Any, n: int) -> None:
     forget(force=True)
 
 
-@cache
 def _blas() -> _Blas:
     """The one object of the process; made at first use, as it takes milliseconds."""
-    return _Blas(ThreadpoolController().select(user_api="blas").lib_controllers)
+    if not _made:
+        _made.append(_Blas(ThreadpoolController().select(user_api="blas").lib_controllers))
+    return _made[0]  # for all, if several threads asked at the same time

@@ -96,6 +96,33 @@ def test_contradictory_labels_are_a_tie_that_rounding_does_not_decide(kernel, mo
     np.testing.assert_allclose(p, 0.5, atol=1e-3)
     np.testing.assert_allclose(nudged, p, atol=1e-6)
     if kernel == "rbf":
-        monkeypatch.setattr(sites, "ROUNDING", 0.0)
+        monkeypatch.setattr(sites, "TIE", 0.0)
         p, nudged = contradicted(kernel)
         assert np.abs(nudged - p).max() > 1e-4
+
+
+COLLAPSES = {  # labels that contradict each other, at rows of a matrix without full rank
+    "truth": (lambda rng: rng.integers(0, 2, (30, 4)) * 1.0, "auto", 0.0),
+    "an outlier": (lambda rng: np.vstack([rng.integers(-1, 2, (23, 3)), [100, 2, 0]]), "auto", 0.0),
+    "far from 0": (lambda rng: rng.normal(size=(24, 3)) + 1e9, "poly", 1.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+@pytest.mark.parametrize("case", COLLAPSES)
+def test_a_collapsed_posterior_predicts_a_row_alone_as_with_others(case, monkeypatch):
+    """Its outputs are rounding errors, which differ with the shape of a product of matrices."""
+    make, kernel, noise = COLLAPSES[case]
+
+    def differences():
+        for seed in range(6):
+            X, rng = make(np.random.default_rng(seed)), np.random.default_rng(seed)
+            clf = BayesPointClassifier(engine=ExpectationPropagation(noise=noise), kernel=kernel)
+            clf.fit(X, rng.integers(0, 2, len(X)))
+            assert "collapsed" in clf.run_.summary
+            alone = np.vstack([clf.predict_proba(row[None]) for row in X])
+            yield np.abs(clf.predict_proba(X) - alone).max()
+
+    assert max(differences()) < 1e-9
+    monkeypatch.setattr(sites, "TIE", 0.0)
+    assert max(differences()) > 1e-3

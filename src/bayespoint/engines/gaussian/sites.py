@@ -21,9 +21,11 @@ AT_REST = 0.3  # sites are left out while their expected move is below this shar
 ACCURATE = 1e-3  # error of the mean, as a share of the last moves, that expected moves bear
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
-# Without noise, labels that contradict each other leave outputs whose mean and standard deviation
-# are rounding errors. All deviations get this share of the prior's, in squares: that is a tie.
-ROUNDING = 1e-6
+# Labels that contradict each other, without noise or with little, leave outputs whose mean and
+# standard deviation are rounding errors: up to 1e-7 of the prior's, where the kernel matrix has not
+# full rank. Where a posterior has collapsed, deviations get this share of the prior's, in squares,
+# so that such outputs are a tie.
+TIE = 0.01
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
@@ -59,7 +61,7 @@ class Sites:
         self.a, self.b = np.zeros(n), np.zeros(n)
         self._before = self.a, self.b  # as the last sweep found them
         self._removed = np.ones(n)  # copies of a site that its cavity lacks
-        self._visited = np.arange(n)
+        self._visited, self._tie = np.arange(n), 0.0  # least deviation, as a share of the prior's
         self._change = np.inf  # the largest move that the last sweep made
         self._left = self._last_left = np.inf  # that is left, now and after the sweep before
         self._floor = COLLAPSED * gaussian.variances
@@ -139,8 +141,8 @@ class Sites:
         factor = to_host(factor)
         _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
-        if self.likelihood.noise == 0:
-            factor = rq(np.hstack([factor, ROUNDING * prior.matrix]), mode="economic")[0]
+        if self._tie:
+            factor = rq(np.hstack([factor, self._tie * prior.matrix]), mode="economic")[0]
             factor *= np.sign(factor.diagonal())
         evidence = log_evidence(self.weight @ constant, log_det, square)
         left_out = self.likelihood.forecast(self.labels, *self._cavities(self._left_out))
@@ -252,7 +254,7 @@ class Sites:
         self._left = largest(self._moves)
 
     def _give_up(self, why: str) -> float:
-        self.a, self.b = self._before
+        (self.a, self.b), self._tie = self._before, TIE
         raise LinAlgError(why)
 
 

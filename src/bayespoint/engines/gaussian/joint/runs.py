@@ -115,10 +115,10 @@ def run_jointly(
     codes = targets.argmax(axis=1)
     weight, left = request.weights(n_points), request.left_out(n_points)
     labels = Labels(codes, weight, likelihood, left)
-    where = place(engine, space, n_classes, request.start, type(likelihood))
-    gaussian = where.gaussian
-    with useful_threads(gaussian.width**2):
-        try:
+    try:
+        where = place(engine, space, n_classes, request.start, type(likelihood))
+        gaussian = where.gaussian
+        with useful_threads(gaussian.width**2):
             with request.monitor.running(engine.max_iter, engine.unit):
                 progress = Progress(request.monitor)
                 learned, search = engine.learn_jointly(gaussian, labels, progress)
@@ -127,8 +127,8 @@ def run_jointly(
             mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
             evidence = learned.log_evidence()
             found = cavities(gaussian, learned.messages(), left / weight)
-        except LinAlgError as error:
-            raise lost(n_classes) from error
+    except LinAlgError as error:
+        raise lost(n_classes) from error
     if request.start is not None and request.start.log_evidence is not None:
         evidence += float(request.start.log_evidence[0])
     learned_from = {"cavities": found, "messages": learned.messages()}
