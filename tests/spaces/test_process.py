@@ -44,6 +44,68 @@ def test_outputs_have_the_law_of_the_process(kernel, ridge, engine):
     np.testing.assert_allclose(variance, np.diag(k(new, new)) - explained, atol=1e-6)
 
 
+def sparse_prior(X, gamma, n_components):
+    """What the kernel matrix becomes: a projection on the basis, and its own diagonal."""
+    pivots = ProcessSpace(RadialKernel(gamma=gamma), n_components=n_components).fit(X).pivots
+    cross = rbf_kernel(X, X[pivots], gamma=gamma)
+    K = cross @ np.linalg.solve(rbf_kernel(X[pivots], gamma=gamma), cross.T)
+    K[np.diag_indices(len(X))] = 1.0
+    return K, pivots
+
+
+@pytest.mark.parametrize("noise, scale", [(1.0, 1.0), (0.5, 2.0)])
+def test_what_a_basis_leaves_is_noise_of_labels_and_of_new_rows(noise, scale):
+    """E. Snelson and Z. Ghahramani (2006): as a process whose prior keeps all variances."""
+    X, y = problem(60, 2)
+    gamma, engine = 3.0, ExpectationPropagation(noise=noise, prior_scale=scale, tol=1e-10)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=gamma, engine=engine)
+    clf.set_params(n_components=30).fit(X, y)
+    assert clf.model_.space.noise == noise / scale
+    K, pivots = sparse_prior(X, gamma, 30)
+    assert len(pivots) == 30 and (K - rbf_kernel(X, gamma=gamma)).std() > 1e-3
+    whole = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine=engine).fit(K, y)
+    left_out = [one.posterior_.left_out_log_probability for one in (clf, whole)]
+    np.testing.assert_allclose(*left_out, atol=1e-6)
+    np.testing.assert_allclose(clf.log_evidence_, whole.log_evidence_, atol=1e-6)
+    new = np.random.default_rng(1).normal(size=(40, 2))
+    shift, rate = (part[:, 0] for part in whole.posterior_.messages)
+    basis = scale**2 * rbf_kernel(X[pivots], gamma=gamma)
+    cross = scale**2 * rbf_kernel(np.vstack([X, new]), X[pivots], gamma=gamma)
+    cross = cross[60:] @ np.linalg.solve(basis, cross[:60].T)
+    noisy = scale**2 * K + np.diag(1 / rate)
+    mean, variance = clf.latent_mean_and_variance(new)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(noisy, shift / rate), atol=1e-5)
+    explained = np.einsum("ni,in->n", cross, np.linalg.solve(noisy, cross.T))
+    np.testing.assert_allclose(variance, scale**2 - explained, atol=1e-5)
+
+
+def test_labels_of_a_small_basis_have_no_noise_of_rests():
+    X, y = problem(60, 2)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=3.0, engine=EP)
+    assert clf.set_params(n_components=23).fit(X, y).model_.space.noise is None
+    assert clf.model_.space.left > 0
+    assert clf.set_params(n_components=24).fit(X, y).model_.space.noise == 1
+    assert clf.model_.space.left == 0
+    for other in (LaplaceApproximation(prior_scale=1.0), ExpectationPropagation()):
+        assert clf.set_params(engine=other).fit(X, y).model_.space.noise is None
+    three = clf.set_params(engine=EP, multi_class="ordinal").fit(X, y + (X[:, 0] > 1))
+    assert three.model_.space.noise is None
+
+
+def test_messages_are_about_coordinates_of_rows_with_labels():
+    X, y = problem(60, 2)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=3.0, engine=EP)
+    model = clf.set_params(n_components=30).fit(X, y).model_
+    shift, rate = model.posterior.messages
+
+    def mean(Z):
+        return np.linalg.solve(np.eye(Z.shape[1]) + (Z * rate).T @ Z, Z.T @ shift)
+
+    found = model.posterior.mean
+    np.testing.assert_allclose(mean(model.space.labelled(X)), found, atol=1e-4)
+    assert np.abs(mean(model.space.transform(X)) - found).max() > 1e-2
+
+
 def test_far_away_the_prior_remains():
     X, y = problem(30, 2)
     clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=1, engine=EP).fit(X, y)

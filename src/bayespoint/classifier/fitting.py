@@ -24,7 +24,7 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding
 from bayespoint.codings.ordinal import class_order
-from bayespoint.engines import Engine, Request, Run
+from bayespoint.engines import Engine, ExpectationPropagation, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
@@ -157,12 +157,9 @@ def train_member(
 
 
 def train(
-    parameters: Parameters,
-    problem: Problem,
-    monitor: Monitor,
-    seed: int,
+    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int,
     before: Model | None = None,
-) -> Model:
+) -> Model:  # fmt: skip
     """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
     if parameters.mixture is not None:
         members = [
@@ -176,18 +173,14 @@ def train(
     if problem.multi_class not in problem.engine.codings:
         problem = replace(problem, multi_class="one_vs_rest")
     with watch(monitor):
-        space = make_space(parameters, problem)
+        space = make_space(parameters, problem, noise=noise_of(problem) if before is None else None)
     return learn(parameters, problem, space, monitor, seed, before)
 
 
 def learn(
-    parameters: Parameters,
-    problem: Problem,
-    space: Any,
-    monitor: Monitor,
-    seed: int,
+    parameters: Parameters, problem: Problem, space: Any, monitor: Monitor, seed: int,
     before: Model | None = None,
-) -> Model:
+) -> Model:  # fmt: skip
     """The model that the engine learns in a space."""
     engine, start = problem.engine, None if before is None else before.posterior
     posterior, run = solve(parameters, problem, space, monitor, seed, start)
@@ -200,57 +193,51 @@ def learn(
     temperature = find_temperature(parameters, posterior, problem, before)
     space = space if posterior.support is None else space.restrict(posterior.support)
     space.forget()
+    n_features = problem.points.shape[1] if problem.columns is None else len(problem.given)
     model = Model(
-        space,
-        posterior,
-        problem.coding.at(temperature),
-        run,
-        problem.points.shape[1] if problem.columns is None else len(problem.given),
-        problem.scaling,
-        problem.columns,
-        parameters.takes_sparse(engine),
-        parameters.decision,
-        seed,
+        space, posterior, problem.coding.at(temperature), run, n_features, problem.scaling,
+        problem.columns, parameters.takes_sparse(engine), parameters.decision, seed,
         table=problem.table,
-    )
+    )  # fmt: skip
     return with_losses(parameters, model, problem, before)
 
 
-def make_space(parameters: Parameters, problem: Problem, *pivots: Any) -> Any:
-    """The engine's space, fitted to the training rows; its basis may begin with pivots."""
+def noise_of(problem: Problem) -> float | None:
+    """The noise of labels over the prior scale, where a basis can add to it: in probit tasks."""
+    engine, is_task = problem.engine, problem.coding.name in ("binary", "one_vs_rest")
+    is_probit = is_task and type(engine) is ExpectationPropagation and engine.noise > 0
+    is_known = is_probit and isinstance(engine.prior_scale, (int, float))
+    return float(engine.noise / engine.prior_scale) if is_known else None
+
+
+def make_space(parameters: Parameters, problem: Problem, *pivots: Any, noise: Any = None) -> Any:
+    """The engine's space, fitted to the training rows; its basis may begin with pivots.
+
+    ``noise`` is that of labels, if what a basis leaves of the rows is to add to it.
+    """
     engine, kernel = problem.engine, parameters.make_kernel().fitted(problem.points)
     kind: Any = engine.space if problem.device is None else engine.device_space
     space = kind(kernel, parameters.ridge, parameters.n_components)
     if getattr(engine, "precision", "single") == "half":
         space.half = True
+    if noise is not None:
+        space.noise = noise
     with memory_errors_in_words(problem.device):
         return space.fit(problem.points, *pivots)
 
 
 def solve(
-    parameters: Parameters,
-    problem: Problem,
-    space: Any,
-    monitor: Monitor,
-    seed: int,
+    parameters: Parameters, problem: Problem, space: Any, monitor: Monitor, seed: int,
     start: Posterior | None = None,
-) -> tuple[Posterior, Run]:
+) -> tuple[Posterior, Run]:  # fmt: skip
     """Run the engine, here or, if it can be, by the executor of the fit."""
     trainer = None
     if problem.engine.trains_elsewhere:
         trainer = current_executor().trainer(problem.given, problem.scaling, space)
     request = Request(
-        np.random.default_rng(seed),
-        monitor,
-        problem.weight,
-        start,
-        parameters.n_jobs,
-        problem.coding.name,
-        problem.device,
-        trainer,
-        problem.groups,
-        problem.unit,
-    )
+        np.random.default_rng(seed), monitor, problem.weight, start, parameters.n_jobs,
+        problem.coding.name, problem.device, trainer, problem.groups, problem.unit,
+    )  # fmt: skip
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
     if problem.groups is not None and posterior.is_gaussian:

@@ -251,7 +251,7 @@ def full_p_values(
     rescales = scaling_is_symmetric(model, training)
     adding = []
     for weight, space, member, coding in members(model):
-        Z, targets = space.transform(training.points), coding.encode(training.codes)
+        Z, targets = space.labelled(training.points), coding.encode(training.codes)
         few = Z.shape[1] if rescales else 30
         tasks = [OneMore(member, t, Z, targets[:, t], few) for t in range(coding.n_tasks)]
         adding.append((weight, space, coding, tasks))
@@ -264,7 +264,7 @@ def full_p_values(
                 rows = [rescaled(space, training.points, point) for point in points[part]]
                 answers = [np.stack([task.refitted(one) for one in rows]) for task in tasks]
             else:
-                new = space.transform(points[part])
+                new = space.labelled(points[part])
                 answers = [task.answers(new) for task in tasks]
             own += weight * probabilities(coding, np.stack(answers, axis=-1), training.codes)
         for y, one in enumerate(own):

@@ -305,7 +305,7 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
     for weight, space, member, _ in parts:
-        Z, (h, r) = space.transform(problem.points), member.messages
+        Z, (h, r) = space.labelled(problem.points), member.messages
         unit = max(float(np.abs(Z).max()), 1e-300)  # squares of huge features would overflow
         Z, means, new = Z / unit, member.mean * unit, space.transform(scaled)[0] / unit
         f = Z @ means

@@ -25,7 +25,6 @@ from bayespoint.spaces.pivoted_cholesky import (
     partial_cholesky,
     tolerances,
 )
-from bayespoint.spaces.values import Values, values_at
 from bayespoint.tools.arrays import (
     Array,
     check_range,
@@ -33,14 +32,11 @@ from bayespoint.tools.arrays import (
     is_tensor,
     kept,
     namespace,
-    squares,
     to_host,
-    with_column,
 )
 from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
-DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a time, and points
 AUTO_WORK, FEWEST = 4e9, 100  # n M^2 of a basis: some seconds; but at least so many components
 
 
@@ -313,87 +309,3 @@ class BasisSpace(Coordinates):
         gamma, coef0 = self.kernel.linear_form
         X = sparse.csr_array(X) if gamma == 1 else sparse.csr_array(X * np.sqrt(gamma))
         return with_constant(X, np.sqrt(coef0)) if coef0 > 0 else X
-
-
-class ProcessSpace(BasisSpace):
-    r"""The basis space, and one more coordinate for what of a new point lies outside the span.
-
-    The coordinates z(x) of a new point are its projection on the training points. What is left has
-    the length :math:`\sqrt{k(x, x) - |z(x)|^2}`. No label says anything about weights out there:
-    they keep their prior, and the output has the variance of the Gaussian process,
-    :math:`z^T \Sigma z + \tau^2 (k(x, x) - |z|^2)`. The coordinate is 0 at training points. (It is
-    one for all new points, so their joint law is not that of the process; each alone is.)
-
-    With a basis of some points (``n_components``) a training point, too, has something left, which
-    the model neglects. So does a new point: what is left is counted from the largest of the
-    training points on. (To count all of it would make the model far less certain of new points
-    than of those it was trained on.)
-
-    Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
-    kernel, which do not tell k(x, x).
-
-    Parameters
-    ----------
-    kernel, ridge, n_components
-        As in :class:`BasisSpace`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.kernels import RadialKernel
-    >>> from bayespoint.spaces import ProcessSpace
-    >>> space = ProcessSpace(RadialKernel(gamma=0.5)).fit(np.array([[0.0], [1.0]]))
-    >>> space.transform(np.array([[0.0], [0.5], [9.0]])).round(3)
-    array([[1.   , 0.   , 0.   ],
-           [0.882, 0.437, 0.175],
-           [0.   , 0.   , 1.   ]])
-    """
-
-    keeps_gram = True
-    device_dtype = "float64"
-
-    def fit(self, X: Array, pivots: NDArray | None = None) -> ProcessSpace:
-        """Find the basis and set ``Z_``, the coordinates of the training points."""
-        super().fit(X, pivots)
-        if self.has_rest:
-            self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
-        return self
-
-    def values(self) -> Values:
-        """A function of new points: kernel values at the basis and k(x, x), quicker than z(x)."""
-        return values_at(self.kernel, self._points)
-
-    @property
-    def has_device_form(self) -> bool:  # type: ignore[override]
-        """Whether ``transform`` takes points on a device."""
-        return self.kernel.works_on_devices
-
-    def device_chunk(self, n_features: int) -> int:
-        """How many points to transform at a time on a device."""
-        width = n_features if self.is_linear else max(n_features, len(self._points))
-        return max(1024, min(DEVICE_POINTS, DEVICE_BYTES // (8 * width)))
-
-    def onnx_coordinates(self, X: Any) -> Any:
-        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
-        Z = super().onnx_coordinates(X)
-        if not self.has_rest:
-            return Z
-        rest = self.kernel.onnx_diagonal(X) - self.left - (Z * Z).sum(1)
-        return Z.beside(rest.at_least(0.0).sqrt())
-
-    def primal(self, weights: NDArray) -> NDArray:
-        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
-        return super().primal(weights[:-1] if self.has_rest else weights)
-
-    @property
-    def has_rest(self) -> bool:
-        """Whether there is a coordinate for what lies outside the span."""
-        return not self.is_linear and not self.kernel.is_precomputed
-
-    def _project(self, new: Points) -> Array:
-        Z = super()._project(new)
-        if not self.has_rest:
-            return Z
-        xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
-        rest = square - self.left - squares(Z)
-        return with_column(Z, xp.sqrt(xp.clip(rest, 0, None)))

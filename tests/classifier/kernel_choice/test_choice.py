@@ -328,7 +328,7 @@ def test_relevance_is_what_single_features_tell():
     assert blocks[1] == blocks[2] and told[1] > blocks[1] > told[2]
 
 
-def test_many_rows_have_a_fixed_width_by_the_relevance_in_other_rows():
+def test_many_rows_have_one_machine_by_the_relevance_in_all_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(601, 3)), rng.integers(0, 2, 601)
     classifier = BayesPointClassifier()
@@ -340,16 +340,17 @@ def test_many_rows_have_a_fixed_width_by_the_relevance_in_other_rows():
         candidates(problem.points[:n], problem.block, None, learns=True, constant=True)
         for n in (600, 601)
     )
-    (fixed,) = [one for one in many if one.name not in {other.name for other in few}]
-    learned = course.learn(fixed)
-    assert len(learned.kernels) == 2 and not learned.in_common
-    for kernel, others in learned.kernels:
-        own = np.setdiff1d(np.arange(601), others)
-        told = relevance(problem.points[own], problem.codes[own], None, problem.block)
-        np.testing.assert_allclose(kernel.terms[0].gamma, told / 2)
-        assert list(kernel.weights) == [10.0, 1.0]
-    first, second = (kernel.terms[0].gamma for kernel, _ in learned.kernels)
-    assert np.abs(first - second).max() > 0.01  # each from its own rows
+    few, many = ({one.name: one for one in found} for found in (few, many))
+    (fixed,) = [one for name, one in many.items() if name not in few]
+    told = relevance(problem.points, problem.codes, None, problem.block)
+    ((kernel, others),) = course.learn(fixed).kernels
+    assert others == slice(None) and not course.learn(fixed).in_common
+    milder = told**0.75
+    np.testing.assert_allclose(kernel.terms[0].gamma, milder / milder.sum())
+    assert list(kernel.weights) == [10.0, 1.0]
+    ((kernel, _),) = course.learn(many["rbf by relevance"]).kernels
+    np.testing.assert_allclose(kernel.terms[0].gamma / kernel.terms[0].gamma.sum(), told)
+    assert len(course.learn(few["rbf by relevance"]).kernels) == 2
 
 
 def test_few_of_very_many_features_decide():

@@ -15,13 +15,15 @@ from bayespoint.kernels import (
     PolynomialKernel,
     RadialKernel,
     SumKernel,
-)
+)  # fmt: skip
 
 POINTS_TO_LEARN = 10  # points from which scales are learned
 # Points for each feature from which widths of features are learned.
 POINTS_A_FEATURE, POINTS_A_ROUGH_FEATURE = 5, 2
 POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
-POINTS_OF_FIXED_WIDTH = 600  # from which widths by relevance have a candidate without a search
+# From which relevance is learned from all points, and has a candidate of fixed width; in this one
+# the power of relevance.
+POINTS_OF_RELEVANCE, MILDER = 600, 0.75
 VERY_MANY = 8  # features for each point, of which most tell nothing
 # Features for each point from which nearly linear functions are worth a candidate; columns, if some
 # are categories.
@@ -59,8 +61,9 @@ class Candidate(NamedTuple):
         keep their ratios.
     block : ndarray of int, or None
         The block of each feature; the features of a block have one width.
-    by_relevance : bool
-        Whether the widths of the first term begin with those of :func:`relevance`.
+    by_relevance : float
+        The power of :func:`relevance` with which the widths of the first term begin; 0: they begin
+        as they are.
     """
 
     name: str
@@ -69,17 +72,11 @@ class Candidate(NamedTuple):
     in_halves: bool = False
     tied: bool = False
     block: NDArray[np.intp] | None = None
-    by_relevance: bool = False
+    by_relevance: float = 0.0
 
 
 def candidates(
-    points: NDArray,
-    block: NDArray[np.intp],
-    gamma: Any,
-    *,
-    learns: bool,
-    constant: bool,
-    scale: Any = 1.0,
+    points: NDArray, block: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0
 ) -> list[Candidate]:
     r"""The candidates for these rows.
 
@@ -90,8 +87,8 @@ def candidates(
       classes let the evidence prefer wide kernels, once more fixed;
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
       there are more features than rows, most of them tell nothing. With more than 600 rows, once
-      more with a fixed width and scale: the few rows that the evidence is computed from let it
-      prefer functions that are nearly linear and too large;
+      more with a fixed width and scale, and widths that differ less: the few rows that the
+      evidence is computed from let it prefer functions that are nearly linear and too large;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a rough width for each feature*, and *a width for each feature*, where there are rows
@@ -131,18 +128,20 @@ def candidates(
     share /= share.sum()
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
     equal = RadialKernel(gamma=np.full(len(block), 1 / d))
-    relevant: dict[str, Any] = {"in_halves": True, "by_relevance": True, "block": block}
+    is_many = n_points > POINTS_OF_RELEVANCE
+    relevant: dict[str, Any] = {"by_relevance": 1.0, "block": block}
+    by_factor = relevant | {"tied": True, "in_halves": not is_many}
     width = "terms__0__gamma"
     found = [
         linear,
         of_sum("rbf by range", [RadialKernel(gamma=share), *level], width, tied=True),
         of_sum("rbf by range, fixed width", [RadialKernel(gamma=share / 2), *level]),
-        of_sum("rbf by relevance", [equal, *level], width, tied=True, **relevant),
+        of_sum("rbf by relevance", [equal, *level], width, **by_factor),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
-    if n_points > POINTS_OF_FIXED_WIDTH:
-        narrow = of_sum("", [RadialKernel(gamma=np.full(len(block), 0.5 / d)), *level]).kernel
-        found.append(Candidate("rbf by relevance, fixed width", narrow, tied=True, **relevant))
+    if is_many:
+        fixed = of_sum("rbf by relevance, fixed width", [equal, *level], **by_factor)
+        found.append(fixed._replace(free=(), by_relevance=MILDER))
     if d == 1:
         return found
     if n_points >= max(POINTS_A_ROUGH_FEATURE * d, POINTS_OF_ROUGH_WIDTHS):
@@ -155,10 +154,10 @@ def candidates(
         terms = wide if d < len(block) else [equal, *line]
         found.append(of_sum(name, terms, width, in_halves=True, block=block))
     elif n_points >= d:
-        found.append(of_sum(name, [equal, *level], width, **relevant))
+        found.append(of_sum(name, [equal, *level], width, in_halves=True, **relevant))
     if d > n_points * (FEATURES_A_POINT if d == len(block) else COLUMNS_A_POINT):
         flat = RadialKernel(gamma=np.full(len(block), NEARLY_LINEAR / d))
-        plain = of_sum("nearly linear, by relevance", [flat, *level], tied=True, **relevant)
+        plain = of_sum("nearly linear, by relevance", [flat, *level], **by_factor)
         plain.kernel.set_params(weights__0=SIZE / (2 * NEARLY_LINEAR))
         found.append(plain)
     return found

@@ -159,13 +159,10 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     """
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     considered = candidates(
-        problem.points,
-        problem.block,
-        gamma,
-        learns=isinstance(problem.engine.prior_scale, str),
+        problem.points, problem.block, gamma, learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
-    )
+    )  # fmt: skip
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
     with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
@@ -380,6 +377,7 @@ def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Cand
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
     told = relevance(problem.points[own], problem.codes[own], weight, problem.block)
+    told **= candidate.by_relevance
     kernel, width = clone(candidate.kernel), "terms__0__gamma"
-    kernel.set_params(**{width: told * kernel.get_params()[width].sum()})
+    kernel.set_params(**{width: told * (kernel.get_params()[width].sum() / told.sum())})
     return candidate._replace(kernel=kernel)
