@@ -226,7 +226,7 @@ def fitted(clf: BayesPointClassifier, X: Any, y: Any, weight: Any) -> str:
     try:
         clf.fit(X, y, sample_weight=weight)
     finally:
-        kept = before is None or np.array_equal(dense(X), dense(before), equal_nan=is_float(X))
+        kept = before is None or same_cells(dense(X), dense(before))
     if not kept:
         return "fit changed X"
     return check_predictions(clf, X)
@@ -236,8 +236,12 @@ def dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def is_float(X: Any) -> bool:
-    return getattr(X, "dtype", np.dtype(object)).kind == "f"
+def same_cells(one: Any, other: Any) -> bool:
+    """Whether cells are equal, missing ones included; among objects NaN is not equal to itself."""
+    kind = getattr(one, "dtype", np.dtype(bool)).kind
+    if kind == "O":
+        return all(a is b for a, b in zip(one.flat, other.flat, strict=True))
+    return np.array_equal(one, other, equal_nan=kind == "f")
 
 
 # Random parameters -------------------------------------------------------------------------------

@@ -326,6 +326,9 @@ def test_relevance_is_what_single_features_tell():
     np.testing.assert_allclose(told, square / square.sum())
     blocks = relevance(points, codes, weight, np.array([0, 1, 1, 2]))
     assert blocks[1] == blocks[2] and told[1] > blocks[1] > told[2]
+    with np.errstate(over="raise"):  # of so little weight all is chance
+        tiny = relevance(points, codes, 1e-300 * weight, np.arange(4))
+    np.testing.assert_allclose(tiny, 0.25)
 
 
 def test_many_rows_have_one_machine_by_the_relevance_in_all_rows():

@@ -152,6 +152,16 @@ def test_pipelines(scaler):
     check_equal(pipeline, X[1::2].astype(np.float32))
 
 
+def test_differences_of_the_largest_numbers():
+    """x less its mean overflows; half of both does not."""
+    X, y, _ = points(2)
+    X[:, 0] = np.where(np.arange(len(X)) % 3, 1.7e308, -1.7e308)
+    clf = BayesPointClassifier(kernel="linear", standardize=True).fit(X, y)
+    label, p = run(to_onnx(clf, dtype="float64"), X.astype(np.float64))
+    np.testing.assert_array_equal(label, clf.predict(X))
+    np.testing.assert_allclose(p, clf.predict_proba(X), atol=1e-9)
+
+
 @pytest.mark.parametrize("labels", [[0, 1], [-7, 300], [False, True], [1.0, 2.0], ["no", "yes"]])
 def test_types_of_labels(labels):
     X, y, new = points(2)

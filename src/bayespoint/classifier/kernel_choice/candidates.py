@@ -181,7 +181,7 @@ def relevance(
     told = np.maximum(square.mean(axis=1) - chance, 0.0) + 0.1 * chance
     told = (np.bincount(block, told) / np.bincount(block))[block]
     if len(np.unique(block)) > VERY_MANY * copies.sum():
-        told = told**2
+        told = (told / told.max()) ** 2  # chance of tiny weights is huge
     return told / told.sum()
 
 

@@ -152,8 +152,8 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
 
 
 def scaled(X: Value, offset: NDArray, scale: NDArray) -> Value:
-    """Features less an offset, over a scale."""
-    return (X - offset) / scale
+    """Features less an offset, over a scale; a difference of large numbers may overflow."""
+    return (X * 0.5 - offset * 0.5) / (scale * 0.5)
 
 
 def is_selection(step: Any) -> bool:

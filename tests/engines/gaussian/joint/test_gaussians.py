@@ -23,6 +23,20 @@ def test_a_rate_far_above_all_others():
     assert wrong[0, 0] == 0
 
 
+def test_rates_that_underflow_say_nothing(recwarn):
+    """Such as those of a class of weight 1e-300 with much noise."""
+    rate = np.array([[0.0, 0.0, 0.0], [5e-324, 0.0, 0.0], [1.0, 1.0, 2.0]])
+    assert not precisions(rate)[:2].any()
+    assert not coupled(rate, np.arange(9.0).reshape(3, 3))[:2].any()
+    assert_allclose(precisions(rate)[2, 2], [-0.5, -0.5, 1.0])
+    weights = {0: 1e-300, 1: 1e12, 2: 1.0}
+    clf = BayesPointClassifier(kernel="linear", multi_class="joint", class_weight=weights)
+    clf.set_params(engine=ExpectationPropagation(noise=1e21))
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    assert np.isfinite(clf.fit(X, np.arange(30) % 3).predict_proba(X)).all()
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
 @pytest.mark.parametrize("schedule", ["sequential", "parallel"])
 @pytest.mark.parametrize("seed", range(5))
 def test_features_of_very_different_sizes(schedule, seed):

@@ -20,7 +20,7 @@ from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_root
 from bayespoint.tools.arrays import Array, beside, is_tensor, namespace, to_host
-from bayespoint.tools.numbers import EPSILON
+from bayespoint.tools.numbers import EPSILON, TINY
 
 BYTES, DEVICE_BYTES = 2**26, 2**30  # memory for a part of the points
 REFINEMENTS = 20  # of the mean, before the covariance is computed afresh instead
@@ -33,7 +33,7 @@ def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
     be larger than the sum of all others by more digits than there are.
     """
     points, largest = np.arange(len(rate)), rate.argmax(axis=1)
-    share = rate / rate.sum(axis=1, keepdims=True)
+    share = rate / rate.sum(axis=1, keepdims=True).clip(TINY)  # rates underflow to 0
     f = f - f[points, largest][:, None]
     if f.ndim == 3:
         rate, share = rate[..., None], share[..., None]
@@ -42,7 +42,7 @@ def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
 
 def precisions(rate: Array) -> Array:
     """Pi of each point, shape (n, C, C), to all digits even where one rate is by far largest."""
-    each, total = list(range(rate.shape[1])), rate.sum(axis=1)[:, None]
+    each, total = list(range(rate.shape[1])), rate.sum(axis=1)[:, None].clip(TINY)
     Pi = -rate[:, :, None] * (rate / total)[:, None, :]
     others = rate @ beside(rate, 1 - np.eye(len(each)))
     Pi[:, each, each] = rate * others / total

@@ -12,6 +12,7 @@ from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
 from bayespoint.engines.gaussian.tasks import Labels, log_evidence
 from bayespoint.posteriors import Messages
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.threads import in_parts
 
 INNER = 10  # visits of the sites of a point to each other, before other points are told
@@ -24,7 +25,6 @@ HALVINGS = 30  # of a step that left no posterior, before the run is given up
 FAST = 1.0  # share of the moves of two sweeps before, below which there is no damping
 HESITANT = 0.4  # smallest share of a move
 SMALL, GROWN = 0.3, 2.0  # moves are extrapolated below, unless they are so much larger than before
-TINY = np.finfo(np.float64).tiny
 ACCURATE = 1e-2  # error of the mean, as a share of the last moves
 DEPTH = 5  # differences of moves that are combined
 PRECISE = 1e-3  # singular value of the differences, as a share of the largest, that still counts
