@@ -15,6 +15,7 @@ from bayespoint.kernels import (
     RadialKernel,
     make_kernel,
 )
+from bayespoint.kernels.axes import APART, Ranks
 
 GAMMA = np.array([0.2, 0.5, 1.0])
 KERNELS = pytest.mark.parametrize(
@@ -115,3 +116,16 @@ def test_the_evidence_of_an_additive_target_prefers_the_additive_kernel():
     clf = BayesPointClassifier(kernel="additive").fit(X, y)
     whole = BayesPointClassifier(kernel=ExponentialKernel(gamma=1.0, ranks=True)).fit(X, y)
     assert clf.log_evidence_[0] > whole.log_evidence_[0]
+
+
+def test_ranks_are_those_of_the_plain_formula():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=60), np.ones(60), rng.integers(0, 4, 60)])
+    new = np.vstack([X, 3 * rng.normal(size=(40, 3)), [[1e300] * 3, [-1e300] * 3]])
+    ranks = Ranks.of(X)
+    for j, column in enumerate(new.T):
+        own = ranks.knots // APART == j
+        place = APART * j + (column - ranks.low[j]) / ranks.width[j]
+        expected = np.interp(place, ranks.knots[own], ranks.ranks[own])
+        np.testing.assert_allclose(ranks.transform(new)[:, j], expected, atol=1e-14)
+    np.testing.assert_array_equal(Ranks.of(X[:, 1:2]).transform(new[:, 1:2]), 0.5)

@@ -176,3 +176,24 @@ def test_kernels_without_parameters_have_no_derivatives():
     for kernel in (ConstantKernel(), FunctionKernel(triangle), PrecomputedKernel()):
         assert kernel.positive_parameters == ()
         assert kernel.derivative(*2 * [kernel.prepare(np.eye(3), training=True)], "gamma") is None
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "exponential", "sum"])
+def test_slopes_from_exponents_that_points_remember(name):
+    known = {**KERNELS, "sum": RadialKernel(gamma=np.array([0.3, 0.1])) + ConstantKernel()}
+    rng = np.random.default_rng(0)
+    X, pull = rng.normal(size=(12, 2)), rng.normal(size=(12, 12))
+    kernel = known[name].fitted(X)
+    plain, space = kernel.prepare(X), BasisSpace(kernel).fit(X)
+    assert plain.known is None
+    assert all(part.known is None for part in space._points.parts)
+    for parameter in kernel.positive_parameters:
+        expected = BasisSpace(kernel).slope(X.copy(), parameter, pull)
+        for _ in range(2):  # what is remembered is not written into
+            np.testing.assert_allclose(space.slope(X, parameter, pull), expected, rtol=1e-12)
+    again = kernel.prepare(X).remember()
+    np.testing.assert_array_equal(kernel.block(again, again), kernel.block(again, again))
+    part = again.parts[0] if again.parts else again
+    assert part.known is not None and part.take(slice(3)).known is None
+    part.known["t"] = part.known["t"] - 1.0  # it is this that slopes ask for
+    assert not np.allclose(kernel.block(again, again), kernel.block(plain, plain))

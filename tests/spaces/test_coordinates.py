@@ -145,7 +145,7 @@ def test_the_kernel_matrix_is_kept_where_it_has_full_rank(ridge):
     np.testing.assert_allclose(twice.gram(), expected, atol=1e-8)
     before = set(vars(kept))
     kept.forget()
-    assert before - set(vars(kept)) == {"Z_", "_gram", "_private"}
+    assert before - set(vars(kept)) == {"Z_", "_gram", "_private", "_last"}
 
 
 def test_a_classifier_does_not_carry_its_kernel_matrix():

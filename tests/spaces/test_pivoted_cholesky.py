@@ -7,7 +7,7 @@ from tests.helpers.kernel_formulas import normal_points as points
 
 from bayespoint.exceptions import KernelError, NotEnoughMemoryError
 from bayespoint.kernels import FunctionKernel, PrecomputedKernel, RadialKernel
-from bayespoint.spaces import BasisSpace, PrincipalSpace, ProcessSpace, basis
+from bayespoint.spaces import BasisSpace, PrincipalSpace, ProcessSpace
 from bayespoint.spaces import pivoted_cholesky as pivoted
 
 RADIAL = RadialKernel(gamma=0.5)
@@ -184,7 +184,7 @@ def test_coordinates_that_do_not_fit_are_not_begun(monkeypatch):
     assert "smaller n_components" in caught.value.remedy
     monkeypatch.setattr("bayespoint.tools.memory.available_memory", lambda: 2 * 50 * 10 * 8)
     assert BasisSpace(RADIAL, 0.0, 10).fit(points(50)).Z_.shape == (50, 10)
-    assert basis.LARGE == 2000
+    assert pivoted.LARGE == 2000
 
 
 @pytest.mark.parametrize("n_components", [None, 60])

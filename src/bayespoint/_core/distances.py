@@ -26,6 +26,26 @@ def along_axes(left: NDArray, right: NDArray) -> NDArray:
 
 
 @compiled
+def between_knots(
+    X: NDArray, low: NDArray, width: NDArray, knots: NDArray, heights: NDArray, apart: float
+) -> NDArray:
+    """Heights of features, linear between knots; those of column j are at j ``apart`` and after."""
+    first, found = np.searchsorted(knots, apart * np.arange(X.shape[1] + 1)), np.empty(X.shape)
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            own = slice(first[j], first[j + 1])
+            at, there = knots[own], heights[own]
+            x = (X[i, j] - low[j]) / width[j]
+            x = apart * j + (0.0 if x < 0.0 else 1.0 if x > 1.0 else x)
+            k = np.searchsorted(at[1:], x, side="right")
+            found[i, j] = there[k]
+            if k < len(at) - 1:
+                share = (x - at[k]) / (at[k + 1] - at[k])
+                found[i, j] += share * (there[k + 1] - there[k])
+    return found
+
+
+@compiled
 def weighted_along_axes(left: NDArray, right: NDArray, weight: NDArray) -> NDArray:
     """The sum of w |x_j - x'_j| over all columns of ``left`` and ``right``, for each row j."""
     sums = np.empty(len(left))

@@ -18,17 +18,9 @@ from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
 from bayespoint.rows.arrays import file_array
 from bayespoint.spaces.columns import Columns, category_columns
+from bayespoint.tools import validation
 from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
 from bayespoint.tools.memory import SMALL, available_memory
-from bayespoint.tools.validation import (
-    check_array,
-    column_or_1d,
-    columns_named,
-    missing_labels,
-    new_points,
-    validate_data,
-    without_sparse_columns,
-)
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
 
@@ -51,10 +43,10 @@ def validated(
     y = to_numpy(y)
     check_labels(y)
     if reset:
-        with columns_named(X):
+        with validation.columns_named(X):
             X, table = learned_categories(estimator, X)
     if table is not None and len(table.categories):
-        points = new_points(estimator, X, table=table, reset=reset)
+        points = validation.new_points(estimator, X, table=table, reset=reset)
         labels = plain_labels(estimator, X, y)
         if device is not None:
             points = of_type(to_device(points, device), space.device_dtype)
@@ -63,9 +55,9 @@ def validated(
         points = device_points(estimator, X, device, space.device_dtype, reset=reset)
         return points, plain_labels(estimator, X, y), None
     is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
-    with columns_named(X):
-        points, labels = validate_data(
-            estimator, without_sparse_columns(to_numpy(X), keeps=takes_sparse), y,
+    with validation.columns_named(X):
+        points, labels = validation.validate_data(
+            estimator, validation.without_sparse_columns(to_numpy(X), keeps=takes_sparse), y,
             dtype=(np.float64, np.float32), order="C", reset=reset,
             accept_sparse="csr" if takes_sparse else False,
             ensure_all_finite="allow-nan" if is_table and (reset or table) else True,
@@ -117,11 +109,11 @@ def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
     device = prediction_device(estimator.device, X)
     if device is None or not model.has_device_form:
         options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
-        yield from chunks(new_points(estimator, to_numpy(X), **options))
+        yield from chunks(validation.new_points(estimator, to_numpy(X), **options))
         return
     is_plain = model.table is None or model.table.is_plain
     if not is_plain:
-        X = new_points(estimator, X, table=model.table)
+        X = validation.new_points(estimator, X, table=model.table)
     size = model.space.device_chunk(model.n_features)
     for begin in range(0, max(1, len(X)), size):
         chunk = X[begin : begin + size]
@@ -150,7 +142,7 @@ def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
 def check_labels(y: Any) -> None:
     """Raise an error if labels are missing; NaN among numbers is left to scikit-learn."""
     labels = np.asarray(y)
-    lost = missing_labels(labels)
+    lost = validation.missing_labels(labels)
     if labels.dtype == object and len(lost):
         raise ValueError(
             f"y has missing labels ({len(lost)}, the first one at row {lost[0]}). Leave these "
@@ -176,7 +168,7 @@ def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: boo
                 f"{estimator.n_features_in_} features as input."
             )
     else:
-        array = validate_data(
+        array = validation.validate_data(
             estimator, X, dtype="numeric", order="C", ensure_all_finite=False, reset=reset
         )
         points = to_device(array, device)
@@ -200,8 +192,8 @@ def plain_labels(estimator: Any, X: Any, y: Any) -> NDArray:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    labels = column_or_1d(labels, warn=True)
+    labels = validation.column_or_1d(labels, warn=True)
     if labels.dtype.kind not in "iub":
-        labels = check_array(labels, ensure_2d=False, dtype=None, input_name="y")
+        labels = validation.check_array(labels, ensure_2d=False, dtype=None, input_name="y")
     check_consistent_length(X, labels)
     return labels

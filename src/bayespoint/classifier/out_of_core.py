@@ -10,15 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from bayespoint.classifier import calibration
 from bayespoint.classifier.attributes import facts_of, linear_relevance
-from bayespoint.classifier.calibration import (
-    MOST_SCORES,
-    MOST_TEMPERATURE_POINTS,
-    best_temperature,
-    expected_scores_of_parts,
-    label_scores,
-    trusted,
-)
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
@@ -123,9 +116,9 @@ def fit(
         total, squares = np.sum(sums, axis=0) / unit.max()
         n_units = float(rows.thinning.step * total**2 / squares)  # as those of a Problem
         temperature = temperature_of(left_out, design.coding, n_units)
-        n_learned = trusted(n_units)
+        n_learned = calibration.trusted(n_units)
     coding = design.coding.at(temperature)
-    scores = expected_scores_of_parts(chunks(left_out, coding), n_learned)
+    scores = calibration.expected_scores_of_parts(chunks(left_out, coding), n_learned)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
         posterior.left_out_log_probability = np.concatenate([one[0] for one in left_out])
     model = Model(
@@ -310,9 +303,9 @@ def largest_coordinate(design: Design, whole: Survey) -> float:
 
 def temperature_of(left_out: Sequence[LeftOut], coding: Coding, n_units: float) -> float:
     """The temperature of the best left-out predictions, from as many rows as in memory."""
-    log_probability, codes, weight = some_of(left_out, MOST_TEMPERATURE_POINTS)
+    log_probability, codes, weight = some_of(left_out, calibration.MOST_TEMPERATURE_POINTS)
     log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
-    return best_temperature(log_odds, codes, weight, n_units)
+    return calibration.best_temperature(log_odds, codes, weight, n_units)
 
 
 def some_of(left_out: Sequence[LeftOut], most: int) -> LeftOut:
@@ -326,8 +319,10 @@ def some_of(left_out: Sequence[LeftOut], most: int) -> LeftOut:
 
 def some_label_scores(left_out: Sequence[LeftOut], coding: Coding) -> NDArray[np.float32]:
     """The :func:`label_scores` of some rows of all blocks."""
-    log_probability, codes, _ = some_of(left_out, MOST_SCORES)
-    return label_scores(coding.probabilities(*coding.left_out(log_probability, codes)), codes)
+    log_probability, codes, _ = some_of(left_out, calibration.MOST_SCORES)
+    return calibration.label_scores(
+        coding.probabilities(*coding.left_out(log_probability, codes)), codes
+    )
 
 
 def chunks(

@@ -18,11 +18,7 @@ from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, to_numpy
-from bayespoint.tools.validation import (
-    check_classification_targets,
-    column_or_1d,
-    missing_labels,
-)
+from bayespoint.tools.validation import check_classification_targets, column_or_1d, missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 

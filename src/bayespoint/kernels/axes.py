@@ -65,6 +65,9 @@ class Ranks:
     def transform(self, X: Array) -> Array:
         """The ranks of the features of new points, arrays or tensors."""
         xp, knots, ranks = namespace(X), beside(X, self.knots), beside(X, self.ranks)
+        if not is_tensor(X):
+            known = float64(X), self.low, self.width, knots, ranks, APART
+            return cast(_core.distances.between_knots(*known), X.dtype)
         x = (float64(X) - beside(X, self.low)) / beside(X, self.width)
         x = xp.clip(x, 0.0, 1.0) + APART * xp.arange(X.shape[1], device=X.device)
         if len(knots) == 1:  # a single feature, which is constant

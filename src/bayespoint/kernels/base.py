@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bayespoint.kernels.linear import LinearForm
 
 QuickBlock = Callable[[NDArray, dict], tuple[Any, Any]]
+FEW = 500  # points whose pairs take little memory
 HUGE = 2.0**1023  # lengths stay below the largest power of two
 
 
@@ -63,6 +65,13 @@ class Points:
     index: Array
     side: Array | None = None
     parts: tuple[Points, ...] = ()
+    known: ClassVar[dict[str, Array] | None] = None  # what pairs of these points have, if kept
+
+    def remember(self) -> Points:
+        """Keep what is known of all pairs, if they are few; copies and parts of it do not."""
+        for one in (self, *self.parts) if len(self) <= FEW else ():
+            vars(one)["known"] = {}
+        return self
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -247,6 +256,12 @@ class Kernel(BaseEstimator, ABC):
     def check_state(self) -> None:
         """Raise an error if the parameters or the fitted attributes are invalid."""
         self.check()
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of the parameters, for which scikit-learn reads the signature in every call."""
+        return super()._get_param_names()
 
     def fitted(self, X: Array) -> Self:
         """Return a new kernel that is fitted to the training points.

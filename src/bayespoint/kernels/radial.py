@@ -149,20 +149,28 @@ class ProfileKernel(Kernel):
 
     def block(self, left: Points, right: Points) -> Array:
         """h(t) of all pairs."""
-        return self.profile(self.exponent(left, right))
+        return self.profile(self._exponents(left, right))
+
+    def _exponents(self, left: Points, right: Points) -> Array:
+        """The exponents t, of which slopes ask again; see :meth:`Points.remember`."""
+        if left is not right or left.known is None:
+            return self.exponent(left, right)
+        if "t" not in left.known:
+            left.known["t"] = self.exponent(left, left)
+        return 1 * left.known["t"]
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """Dk / d log gamma = t h'(t), since t is proportional to gamma."""
         if name != "gamma":
             return None
-        t = self.exponent(left, right)
+        t = self._exponents(left, right)
         return t * self.profile_slope(t)
 
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """One number for each feature that has its own gamma."""
         if np.ndim(self.gamma) == 0:
             return super().slope(left, right, name, pull)
-        weight = pull * self.profile_slope(self.exponent(left, right))
+        weight = pull * self.profile_slope(self._exponents(left, right))
         return -self.distance_sums(left.rows, right.rows, weight)
 
 

@@ -246,12 +246,14 @@ class SumKernel(Kernel):
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """That of the term, with the factors of its features in the pull."""
         i, inner = split_name(name)
-        if not left.parts or not inner:
+        if not left.parts or not (inner or not self.normalize):
             return super().slope(left, right, name, pull)
 
         def of_term(left: Points, right: Points, pull: NDArray) -> Any:
-            weighted = scaled(pull, left, right, i)
-            return self.terms[i].slope(left.parts[i], right.parts[i], inner, weighted)
+            weighted, parts = scaled(pull, left, right, i), (left.parts[i], right.parts[i])
+            if not inner:
+                return float(np.vdot(weighted, self.terms[i].block(*parts)))
+            return self.terms[i].slope(*parts, inner, weighted)
 
         total = of_term(left, right, pull)
         if self.normalize:  # the lengths change as well

@@ -14,26 +14,10 @@ from scipy.linalg import cholesky, solve_triangular
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
 from bayespoint.kernels import Points, in_plain_units
+from bayespoint.spaces import pivoted_cholesky as pivoted
 from bayespoint.spaces.coordinates import Coordinates, check_space, with_constant
-from bayespoint.spaces.pivoted_cholesky import (
-    AUTO_COMPONENTS,
-    LARGE,
-    check_basis,
-    check_factor,
-    check_room,
-    gram_schmidt,
-    partial_cholesky,
-    tolerances,
-)
-from bayespoint.tools.arrays import (
-    Array,
-    check_range,
-    float64,
-    is_tensor,
-    kept,
-    namespace,
-    to_host,
-)
+from bayespoint.tools import arrays
+from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, to_host
 from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
@@ -78,12 +62,13 @@ class BasisSpace(Coordinates):
     n_components: int | str | None = None
     # Largest squared distance of a training point to the span of the basis; the basis, if it is one
     # of some points; the kernel matrix; L, unless it is to be found from the points; the ridge, and
-    # the order of points.
+    # the order of points; and the training points, as given and as prepared.
     left: float = field(default=0.0, init=False)
     pivots: NDArray[np.int64] | None = field(default=None, init=False)
     _gram: NDArray[np.float64] | None = field(default=None, init=False)
     _factor: NDArray[np.float64] | None = field(default=None, init=False)
     _private: tuple[float, NDArray[np.int64]] | None = field(default=None, init=False)
+    _last: tuple[Array, Points] | None = field(default=None, init=False)
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
     has_device_form = False  # predictions are computed on the CPU
 
@@ -97,7 +82,7 @@ class BasisSpace(Coordinates):
             load_solvers(X)
         if self.is_linear:
             self.Z_ = self._features(X if sparse.issparse(X) else float64(X))
-            check_range(self.Z_)
+            arrays.check_range(self.Z_)
             return self
         if sparse.issparse(X):
             raise KernelError(
@@ -106,39 +91,47 @@ class BasisSpace(Coordinates):
             )
         most = self._most_components(len(X))
         if most is not None:
-            check_basis(len(X), most)
-            self.Z_, self.pivots, points, self.left = partial_cholesky(self.kernel, X, most, pivots)
+            pivoted.check_basis(len(X), most)
+            self.Z_, self.pivots, points, self.left = pivoted.partial_cholesky(
+                self.kernel, X, most, pivots
+            )
             self._keep(points, self.pivots)
             return self
-        points = self.kernel.prepare(float64(X), training=True)
-        check_room(len(points))
+        points = self._prepared(X)
+        pivoted.check_room(len(points))
         with useful_threads(len(points) ** 2):
             K = self._values(points, points)
             ridge = float(K.trace()) / len(K) if self.ridge == "mean" else float(self.ridge)
             diagonal = namespace(K).einsum("ii->i", K)
             diagonal += ridge
-            self.Z_, every = gram_schmidt(K, *tolerances(self.kernel, X))
+            self.Z_, every = pivoted.gram_schmidt(K, *pivoted.tolerances(self.kernel, X))
         self._keep(points.take(every), every)
         self._private = (ridge, every) if ridge > 0 else None
         if self.keeps_gram and len(every) == len(K) and not is_tensor(K):
             self._gram = K
         return self
 
+    def _prepared(self, X: Array) -> Points:
+        """All training points, as they were last prepared."""
+        if self._last is None or self._last[0] is not X:
+            self._last = X, self.kernel.prepare(float64(X), training=True).remember()
+        return self._last[1]
+
     def _keep(self, points: Points, pivots: NDArray) -> None:
         """Keep the points of the basis, in NumPy."""
         if self.kernel.is_precomputed and is_tensor(points.rows):  # their columns are enough
             points = replace(points, rows=points.rows[:, :0])
         self._points, self._factor = points.apply(to_host), to_host(self.Z_[pivots])
-        check_factor(self._factor)
+        pivoted.check_factor(self._factor)
 
     def _most_components(self, n_points: int) -> int | None:
         """Most points of the basis; None if all are to be in it."""
         if self.n_components is None:
             return None
         if self.n_components == "auto":
-            if self.ridge != 0 or n_points <= LARGE:
+            if self.ridge != 0 or n_points <= pivoted.LARGE:
                 return None
-            return min(AUTO_COMPONENTS, max(FEWEST, int(np.sqrt(AUTO_WORK / n_points))))
+            return min(pivoted.AUTO_COMPONENTS, max(FEWEST, int(np.sqrt(AUTO_WORK / n_points))))
         if self.ridge != 0:
             raise KernelError(
                 f"n_components={self.n_components} needs ridge=0: a ridge gives every training "
@@ -161,15 +154,15 @@ class BasisSpace(Coordinates):
         """Coordinates z(x) of new points, an array or a tensor on a device, where these stay."""
         X = X if sparse.issparse(X) else float64(X)
         Z = self._features(X) if self.is_linear else self._project(self.kernel.prepare(X))
-        check_range(Z)
+        arrays.check_range(Z)
         return Z
 
     def _project(self, new: Points) -> Array:
         if not is_tensor(new.rows):
             values = self._values(new, self._points)
             return solve_triangular(self.lower, values.T, lower=True, overwrite_b=True).T
-        basis = self._points.apply(lambda array: kept(new.rows, array))
-        return solve_lower(kept(new.rows, self.lower), self._values(new, basis))
+        basis = self._points.apply(lambda array: arrays.kept(new.rows, array))
+        return solve_lower(arrays.kept(new.rows, self.lower), self._values(new, basis))
 
     def _values(self, left: Points, right: Points) -> Array:
         return in_plain_units(self.kernel.block(left, right), left.log_unit, right.log_unit)
@@ -211,7 +204,7 @@ class BasisSpace(Coordinates):
             return 0.0 if self.ridge in ("mean", 0) else float(self.ridge) * float(pull.trace())
         if self.has_basis:
             return self._slope_of_basis(X, name, pull[:, : len(self._points)])
-        points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
+        points = self._prepared(X)
         if self.is_linear:
             change = self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
             return float(np.vdot(pull, change))
@@ -240,7 +233,7 @@ class BasisSpace(Coordinates):
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
-        for name in ("Z_", "_gram", "pivots", "_private"):
+        for name in ("Z_", "_gram", "pivots", "_private", "_last"):
             vars(self).pop(name, None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
@@ -264,7 +257,7 @@ class BasisSpace(Coordinates):
             vars(self).pop("lower", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "lower"}
+        return {name: it for name, it in vars(self).items() if name not in ("lower", "_last")}
 
     @property
     def is_linear(self) -> bool:

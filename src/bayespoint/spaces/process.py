@@ -46,7 +46,8 @@ class ProcessSpace(BasisSpace):
 
     Examples
     --------
-    >>>     >>> from bayespoint.kernels import RadialKernel
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
     >>> from bayespoint.spaces import ProcessSpace
     >>> space = ProcessSpace(RadialKernel(gamma=0.5)).fit(np.array([[0.0], [1.0]]))
     >>> space.transform(np.array([[0.0], [0.5], [9.0]])).round(3)

@@ -11,7 +11,7 @@ from scipy.linalg import blas
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 
-SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
+SINGLE = 100  # coordinates from which float32 saves more time than the change to float64 costs
 REFINEMENTS = 8  # of the mean, before the covariance is computed afresh instead
 CONTRACTION = 0.25  # of the square of a refinement's step, at least
 

@@ -10,16 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Request
+from bayespoint.engines.gaussian.blocks import visits
 from bayespoint.engines.gaussian.blocks.rounds import Rounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, SummarySums
-from bayespoint.engines.gaussian.blocks.visits import (
-    STEPS,
-    Belief,
-    SitesOfBlock,
-    summarise,
-    sweep,
-    sweep_rows,
-)
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.tasks import Sweeps, TaskResult, log_evidence
@@ -53,12 +46,12 @@ class Kind(NamedTuple):
     first_share: float
 
 
-KEPT = Kind(sweep, is_full=True, keeps_rows=True, first_share=0.5)
+KEPT = Kind(visits.sweep, is_full=True, keeps_rows=True, first_share=0.5)
 # With many more points than weights a block finds its sites from the posterior, and sends sums
 # only. So nothing of the size of the data is kept between rounds, or moved.
-FOUND = Kind(sweep, is_full=True, keeps_rows=False, first_share=1.0)
+FOUND = Kind(visits.sweep, is_full=True, keeps_rows=False, first_share=1.0)
 # Of independent weights, the sum of the messages of a block is kept.
-SUMMED = Kind(sweep_rows, is_full=False, keeps_rows=False, first_share=1.0)
+SUMMED = Kind(visits.sweep_rows, is_full=False, keeps_rows=False, first_share=1.0)
 
 
 class BlockSites:
@@ -96,23 +89,23 @@ class BlockSites:
         self.takes_copies, self.radius = False, 0.0
         self.left = np.inf  # the largest move of a site, or of the posterior, as a visit finds it
         d = len(prior.mean)
-        self.sites: list[SitesOfBlock] = []
+        self.sites: list[visits.SitesOfBlock] = []
         if kind is not FOUND:
             self.sites = [np.zeros((2, n if kind.keeps_rows else d)) for n in sizes]
-        self._new: list[SitesOfBlock] | None = None
+        self._new: list[visits.SitesOfBlock] | None = None
         self._take(np.zeros((d, d) if kind.is_full else d), np.zeros(d))
 
-    def belief(self, sweeps: Sweeps, tol: float) -> Belief:
+    def belief(self, sweeps: Sweeps, tol: float) -> visits.Belief:
         """What blocks are visited with."""
         last = min([1.0, *sweeps.changes[-1:]])
-        belief = Belief(
+        belief = visits.Belief(
             self.task, self.mean, self.factor, sweeps.share, self.takes_copies, not sweeps.changes
         )
         if self.kind is KEPT:
             return belief
         if self.kind is SUMMED:
             near, enough = max(tol, EARLY * last), max(tol, ENOUGH * last)
-            return belief._replace(tol=near, n_steps=STEPS, enough=enough)
+            return belief._replace(tol=near, n_steps=visits.STEPS, enough=enough)
         n_steps = FEW_STEPS if last > CLOSE else MOST_STEPS
         return belief._replace(tol=max(0.1 * tol, EARLY * last), n_steps=n_steps)
 
@@ -250,6 +243,6 @@ class SiteRounds(Rounds):
 
     def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
         """The posteriors, their evidence and their cavities."""
-        left_out, sums = self._reduce(summarise, self.tasks)
+        left_out, sums = self._reduce(visits.summarise, self.tasks)
         found = zip(self.tasks, sums.constant.tolist(), sums.errors, strict=True)
         return left_out, sums, [task.sites.result(*rest) for task, *rest in found]

@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Progress, Request, Run
-from bayespoint.engines.gaussian.joint.gaussians import (
-    JointGaussian,
-    OutputJoint,
-    WeightJoint,
-)
+from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
 from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.prior import (
     DependentPrior,
