@@ -348,8 +348,7 @@ def test_many_rows_have_one_machine_by_the_relevance_in_all_rows():
     told = relevance(problem.points, problem.codes, None, problem.block)
     ((kernel, others),) = course.learn(fixed).kernels
     assert others == slice(None) and not course.learn(fixed).in_common
-    milder = told**0.75
-    np.testing.assert_allclose(kernel.terms[0].gamma, milder / milder.sum())
+    np.testing.assert_allclose(kernel.terms[0].gamma, told**0.75 / (told**0.75).sum())
     assert list(kernel.weights) == [10.0, 1.0]
     ((kernel, _),) = course.learn(many["rbf by relevance"]).kernels
     np.testing.assert_allclose(kernel.terms[0].gamma / kernel.terms[0].gamma.sum(), told)
