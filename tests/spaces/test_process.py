@@ -16,6 +16,7 @@ from bayespoint.kernels import (
     RadialKernel,
 )
 from bayespoint.spaces import PrincipalSpace, ProcessSpace
+from bayespoint.storage import load, save
 
 EP = ExpectationPropagation(prior_scale=1.0)
 KERNELS = {
@@ -104,6 +105,18 @@ def test_messages_are_about_coordinates_of_rows_with_labels():
     found = model.posterior.mean
     np.testing.assert_allclose(mean(model.space.labelled(X)), found, atol=1e-4)
     assert np.abs(mean(model.space.transform(X)) - found).max() > 1e-2
+
+
+def test_files_have_the_noise_of_a_basis(tmp_path):
+    X, y = problem(60, 2)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=3.0, engine=EP)
+    save(clf.set_params(n_components=30).fit(X, y), tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_.space.noise == 1
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+    again.model_.space.noise = 0.0
+    with pytest.raises(ValueError, match="not a number from"):
+        again.model_.space.check_state()
 
 
 def test_far_away_the_prior_remains():
