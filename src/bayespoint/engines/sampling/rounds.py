@@ -84,8 +84,7 @@ class Rounds:
         core = _core.perceptron
         (n_samples, m), n_tasks = orders.shape, setting.targets.shape[1]
         n_machines = n_samples * n_tasks
-        self._shape = (n_samples, n_tasks)
-        self._max_epochs = setting.max_epochs
+        self._shape, self._max_epochs = (n_samples, n_tasks), setting.max_epochs
         self._machines = core.Machines(
             orders=orders.astype(np.int32, copy=False),
             order_of=np.repeat(np.arange(n_samples), n_tasks),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,10 +100,7 @@ class HostTrainer:
 
 
 def permutations(
-    seeds: Sequence[np.random.Generator],
-    m: int,
-    apply: Callable[..., Iterable],
-    groups: NDArray[np.intp] | None = None,
+    seeds: Sequence[np.random.Generator], m: int, apply: Callable, groups: NDArray | None = None
 ) -> NDArray[np.int32]:
     """The orders in which samples meet the points, one for each seed; ``apply`` maps.
 
@@ -149,13 +146,8 @@ def first_visits(
     private = np.minimum(np.abs(setting.ridge * inverse * trained.alphas[n] / length), LARGEST)
     outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
     outputs[late], counts[late] = first.T, 1
-    return FirstVisits(
-        outputs,
-        counts,
-        first_square=float(np.square(first[unlearned]).sum()),
-        final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(private).mean(axis=1),
-    )
+    before, after = (float(np.square(one[unlearned]).sum()) for one in (first, final))
+    return FirstVisits(outputs, counts, before, after, np.square(private).mean(axis=1))
 
 
 class DeviceTrainer:
