@@ -117,7 +117,8 @@ def add(own: NDArray, at: int, x: float, moments: NDArray, rates: tuple) -> None
 def outputs(rows: tuple, i: int, own: NDArray, moments: NDArray, rates: tuple) -> None:
     """Mean and variance of the output of row i, at each rate."""
     (begin, column, x, constant), size = rows, SIZE * np.uint64(len(rates))
-    moments[:] = 0.0
+    for k in range(2 * len(rates)):
+        moments[k] = 0.0
     for p in range(begin[i], begin[i + 1]):
         add(own, np.uint64(column[p]) * size, x[p], moments, rates)
     if constant != 0:
@@ -154,12 +155,13 @@ def learn_all(
     size, differ = SIZE * np.uint64(n_rates), np.uint64(prior_mean.shape[1] > 1)
     end = np.uint64(records.shape[1]) - size  # the last weight
     moments, said, mixed = np.empty(2 * n_rates), np.empty(6 * n_rates), np.empty(y.shape)
-    forgets = keep[len(keep) - n_rates :].min() < 1
+    forgets = keep[len(keep) - 1] < 1  # at the fastest rate, the last one
     for t in range(len(y)):
         own, centre = records[t], prior_mean[t % len(prior_mean)]
         for i in range(y.shape[1]):
             now, total = n_rows + i + 1.0, 0.0
-            moments[:] = 0.0
+            for k in range(2 * n_rates):
+                moments[k] = 0.0
             for p in range(begin[i], begin[i + 1]):
                 j = np.uint64(column[p])
                 if forgets:
@@ -185,9 +187,14 @@ def learn_all(
 @inner
 def log_mixture(said: NDArray, chance: tuple) -> float:
     """The logarithm of a mean of probabilities that underflow, from what was said at each rate."""
-    p, log_p = said[4 * len(chance) : 5 * len(chance)], said[5 * len(chance) :]
-    log_p = np.where(p > SMALL, np.log(p), log_p)
-    return log_p.max() + math.log((np.array(chance) * np.exp(log_p - log_p.max())).sum())
+    n_rates, largest, total = len(chance), -np.inf, 0.0
+    for k in range(n_rates):
+        if said[4 * n_rates + k] > SMALL:
+            said[5 * n_rates + k] = math.log(said[4 * n_rates + k])
+        largest = max(largest, said[5 * n_rates + k])
+    for k in range(n_rates):
+        total += chance[k] * math.exp(said[5 * n_rates + k] - largest)
+    return largest + math.log(total)
 
 
 def judge(
@@ -228,10 +235,8 @@ def predict_all(
                 no += chance[k] * (1.0 - less if side > 0 else less)
                 middle += chance[k] * moments[k] / math.sqrt(max(found[0], TINY))
                 p = less if y[t, i] == side else 1.0 - less
-                if p > SMALL:
-                    product[k] *= p
-                else:
-                    gained[k] += found[5]
+                product[k] *= p if p > SMALL else 1.0
+                gained[k] += 0.0 if p > SMALL else found[5]
                 if product[k] < SMALL:
                     gained[k] += math.log(product[k])
                     product[k] = 1.0

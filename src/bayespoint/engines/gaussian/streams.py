@@ -91,10 +91,8 @@ def run_passes(
     if len(posterior.records) > 1:
         part = rows.indptr, rows.indices, rows.data, 0.0
         y = np.ascontiguousarray(targets.T, dtype=np.float64)
-        _core.filters.judge(
-            part, y, posterior.by_weight(), posterior.likelihood.constants, posterior.evidence,
-            judged(posterior, len(y[0])),
-        )  # fmt: skip
+        law, known = posterior.likelihood.constants, judged(posterior, len(targets))
+        _core.filters.judge(part, y, posterior.by_weight(), law, posterior.evidence, known)
     for t, records in enumerate(posterior.by_weight()):
         mean = posterior.prior_mean[t % len(posterior.prior_mean)]
         past = mean, shares_kept(engine.decay), (1.0,) * len(posterior.records)
@@ -117,8 +115,7 @@ def begin_stream(
     engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
 ) -> StreamPosterior:
     """The posterior before a batch, at each rate of the engine."""
-    likelihood = engine.likelihood
-    n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
+    likelihood, n_rates = engine.likelihood, len(HALF_LIVES) if engine.decay == "auto" else 1
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)
         posterior = with_rates(start, n_rates)

@@ -84,8 +84,7 @@ class HostTrainer:
         """The samples before, and one for each seed of an order of the points."""
         setting = self._setting
         orders = permutations(seeds, len(setting.targets), self._pool.map, setting.groups)
-        rounds = Rounds(orders, setting)
-        trained = rounds.run(self._cache, self._pool, clock, before.n_samples)
+        trained = Rounds(orders, setting).run(self._cache, self._pool, clock, before.n_samples)
         for n, lengths in enumerate(trained.lengths):
             sample = Wave(
                 [unit_weights(trained, n)],
