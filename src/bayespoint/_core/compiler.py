@@ -89,16 +89,17 @@ event.register("numba:run_pass", CompilerPasses())
 event.register("numba:compile", Compilations())
 
 
-def compiled(function: Callable[..., Any], is_inner: bool = False) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], is_inner: bool = False, **more: Any) -> Callable:
     """Compile at the first call, without the GIL, and keep the result on disk if possible.
 
     A division by 0 is infinite or NaN, as in NumPy: to look for it can cost a third of the time,
     of compiling, too.
     An inner function can only be called by compiled ones: it compiles in two thirds of the time.
+    One that is inlined becomes a part of these, which the compiler does not do with long ones.
     Where neither the package's folder nor the user's cache folder can be written the function is
     compiled anew in each process instead of failing.
     """
-    options: Any = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": is_inner}
+    options: Any = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": is_inner, **more}
     options["no_cfunc_wrapper"] = True  # nobody takes its address
     with _DECORATING:
         given = SETTINGS.CACHE_DIR
@@ -112,6 +113,7 @@ def compiled(function: Callable[..., Any], is_inner: bool = False) -> Callable[.
 
 
 inner = partial(compiled, is_inner=True)
+inlined = partial(compiled, is_inner=True, inline="always")
 
 
 @cache

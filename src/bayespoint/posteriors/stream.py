@@ -125,22 +125,22 @@ class StreamPosterior(Posterior):
     def moments(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs at each rate, shapes (n_rates, n, n_tasks)."""
         if issparse(Z):
-            rows = Z.indptr, Z.indices, Z.data, 0.0
-            means, variances = _core.filters.all_outputs(rows, self.by_weight())
-            return means.transpose(2, 1, 0), variances.transpose(2, 1, 0)
+            rows, rates = (Z.indptr, Z.indices, Z.data, 0.0), (1.0,) * len(self.records)
+            found = _core.filters.all_outputs(rows, self.by_weight(), rates).transpose(2, 1, 0)
+            return found[: len(rates)], found[len(rates) :]
         means, variances = (self.records[..., place] for place in (MEAN, VARIANCE))
         return np.moveaxis(means @ Z.T, 1, 2), np.moveaxis(variances @ np.square(Z).T, 1, 2)
 
     def by_weight(self) -> NDArray[np.float64]:
-        """The records as compiled loops take them, (n_tasks, n_coordinates, n_rates, 4).
+        """The records as compiled loops take them: (n_coordinates, 4, n_rates) in a row of a task.
 
         All rates of a weight are side by side, half the time: so ``records`` lies in memory.
         """
-        records = self.records.transpose(1, 2, 0, 3)
+        records = self.records.transpose(1, 2, 3, 0)
         if not records.flags.c_contiguous:  # as read from a file
             records = records.copy()
-            self.records = records.transpose(2, 0, 1, 3)
-        return records
+            self.records = records.transpose(3, 0, 1, 2)
+        return records.reshape(len(records), -1)
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, over and within the rates."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.integrate import quad
+from scipy.special import log_ndtr
 from scipy.stats import norm
 from tests.helpers.streams import filtering, slow_filter, slow_rates, stream
 
@@ -55,6 +56,22 @@ def test_one_feature_a_row_is_exact(flip):
     assert_allclose(found[0], mean, atol=1e-8)
     assert_allclose(found[1], variance, atol=1e-8)
     assert_allclose(clf.log_evidence_, log_evidence, atol=1e-8)
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.99, "auto"])
+def test_labels_of_any_probability(decay):
+    """A weight that is known: scores on both sides of all bounds between ways to compute them.
+
+    Probabilities of exp(-1000) have underflown; those near 1 are good to their last digit.
+    """
+    x = np.r_[np.linspace(-45, 45, 901), np.linspace(-5, 5, 901)]
+    y = np.arange(len(x)) % 3 % 2
+    X = sparse.csr_array(x[:, None])
+    clf = filtering(decay, prior_scale=1e-12, prior_mean=[1.0], fit_intercept=False).fit(X, y)
+    expected = log_ndtr((2 * y - 1) * x)
+    found = clf.posterior_.left_out_log_probability[:, 0]
+    assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+    assert expected.min() < -1000
 
 
 @pytest.mark.parametrize(("n_classes", "flip"), [(2, 0.0), (2, 0.1), (3, 0.0)])

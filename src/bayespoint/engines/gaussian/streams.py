@@ -55,7 +55,7 @@ def safe_entry(posterior: StreamPosterior) -> float:
 
 
 def shares_kept(decay: float | str) -> NDArray[np.float64]:
-    """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate of an engine."""
+    """What a weight keeps 0, 1, 2, ... rows after its last visit, each at all rates, in a row."""
     if isinstance(decay, str):
         return _powers((0.5,) * len(HALF_LIVES), HALF_LIVES, LONGEST)
     return _powers((float(decay),), (1,), LONGEST)
@@ -65,7 +65,8 @@ def shares_kept(decay: float | str) -> NDArray[np.float64]:
 def _powers(bases: tuple, lives: tuple, longest: int) -> NDArray[np.float64]:
     """Powers of each base, whose exponents are numbers of rows over a life."""
     rows = np.arange(longest + 1.0)
-    return np.stack([base ** (rows / life) for base, life in zip(bases, lives, strict=True)])
+    powers = [base ** (rows / life) for base, life in zip(bases, lives, strict=True)]
+    return np.stack(powers, axis=1).ravel()
 
 
 def run_filter(
@@ -81,11 +82,7 @@ def run_filter(
 
 
 def run_passes(
-    engine: Any,
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    request: Request,
-    run_tasks: Callable[[list[GaussianPrior]], tuple[Any, Run]],
+    engine: Any, space: BasisSpace, targets: NDArray, request: Request, run_tasks: Callable
 ) -> tuple[StreamPosterior, Run]:
     """Several passes over a batch, before which its weights forget once, at each rate."""
     rows = sparse_rows(space).rows()
@@ -94,14 +91,12 @@ def run_passes(
     if len(posterior.records) > 1:
         part = rows.indptr, rows.indices, rows.data, 0.0
         y = np.ascontiguousarray(targets.T, dtype=np.float64)
-        _core.filters.judge(
-            part, y, posterior.by_weight(), posterior.likelihood.constants, posterior.evidence,
-            judged(posterior, len(y[0])),
-        )  # fmt: skip
+        law, known = posterior.likelihood.constants, judged(posterior, len(targets))
+        _core.filters.judge(part, y, posterior.by_weight(), law, posterior.evidence, known)
     for t, records in enumerate(posterior.by_weight()):
         mean = posterior.prior_mean[t % len(posterior.prior_mean)]
-        keep = shares_kept(engine.decay)
-        _core.filters.forget_once(rows.indices, records, float(now), mean, keep)
+        past = mean, shares_kept(engine.decay), (1.0,) * len(posterior.records)
+        _core.filters.forget_once(rows.indices, records, float(now), *past)
     found = []
     for records in posterior.records:
         before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
@@ -120,8 +115,7 @@ def begin_stream(
     engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
 ) -> StreamPosterior:
     """The posterior before a batch, at each rate of the engine."""
-    likelihood = engine.likelihood
-    n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
+    likelihood, n_rates = engine.likelihood, len(HALF_LIVES) if engine.decay == "auto" else 1
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)
         posterior = with_rates(start, n_rates)
@@ -132,19 +126,15 @@ def begin_stream(
         engine = with_scale(engine, unit_scale(engine, rows))
     prior = priors(engine, space, n_tasks)
     before = prior if start is None else independent_before(engine, space, n_tasks, start)
-    records = np.zeros((n_tasks, space.n_coordinates, n_rates, 4)).transpose(2, 0, 1, 3)
+    records = np.zeros((n_tasks, space.n_coordinates, 4, n_rates)).transpose(3, 0, 1, 2)
     for t, (first, now) in enumerate(zip(prior, before, strict=True)):
         records[:, t, :, PRIOR], records[:, t, :, VARIANCE] = first.root**-2.0, now.root**2
         records[:, t, :, MEAN] = now.mean
     is_centred = not any(one.mean.any() for one in prior)
     means = np.zeros((1, 1)) if is_centred else np.stack([one.mean for one in prior])
-    posterior = StreamPosterior(
-        records,
-        means,
-        likelihood,
-        calibration=np.tile(CALIBRATION, (n_tasks, 1)) if n_rates > 1 else None,
-        log_evidence=0.0 if start is None or start.log_evidence is None else start.log_evidence,
-    )
+    given = np.tile(CALIBRATION, (n_tasks, 1)) if n_rates > 1 else None
+    known = 0.0 if start is None or start.log_evidence is None else start.log_evidence
+    posterior = StreamPosterior(records, means, likelihood, calibration=given, log_evidence=known)
     check_numbers(engine, space, posterior)
     return posterior
 
@@ -244,21 +234,21 @@ def visit(
     posterior: StreamPosterior,
     rows: Any,
     constant: float,
-    y: NDArray[np.float64],
-    slices: Iterable[tuple[int, int]],
+    y: NDArray,
+    slices: Iterable,
 ) -> None:
-    """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
+    """Learn from all rows, a slice (begin, end) after the other; y has shape (n_tasks, n)."""
     records, constants = posterior.by_weight(), posterior.likelihood.constants
-    kept = shares_kept(engine.decay)
+    past = posterior.prior_mean, shares_kept(engine.decay)
     learned = np.empty_like(y)  # log p(label | all earlier labels)
     for begin, end in slices:
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
-        own, chance = np.ascontiguousarray(y[:, begin:end]), np.ones(1)
-        if len(kept) > 1:
+        own, chance = np.ascontiguousarray(y[:, begin:end]), (1.0,)
+        if len(posterior.records) > 1:
             known = judged(posterior, end - begin)
             chance = _core.filters.judge(part, own, records, constants, posterior.evidence, known)
         learned[:, begin:end] = _core.filters.learn_all(
-            part, own, records, posterior.n_rows, posterior.prior_mean, kept, constants, chance
+            part, own, records, posterior.n_rows, past, constants, chance
         )
         posterior.n_rows += end - begin
     posterior.log_evidence = posterior.log_evidence + learned.sum(axis=1)

@@ -84,8 +84,7 @@ class Rounds:
         core = _core.perceptron
         (n_samples, m), n_tasks = orders.shape, setting.targets.shape[1]
         n_machines = n_samples * n_tasks
-        self._shape = (n_samples, n_tasks)
-        self._max_epochs = setting.max_epochs
+        self._shape, self._max_epochs = (n_samples, n_tasks), setting.max_epochs
         self._machines = core.Machines(
             orders=orders.astype(np.int32, copy=False),
             order_of=np.repeat(np.arange(n_samples), n_tasks),
@@ -172,8 +171,7 @@ def wanted(missing: NDArray, ahead: NDArray) -> tuple[NDArray, NDArray]:
     A point counts 1/k for each classifier in whose list it is the k-th: the nearer it is, the less
     can happen before to put it right.
     """
-    needed = np.unique(missing)
-    listed = ahead >= 0
+    needed, listed = np.unique(missing), ahead >= 0
     candidates, place = np.unique(ahead[listed], return_inverse=True)
     rank = np.broadcast_to(np.arange(1, ahead.shape[1] + 1), ahead.shape)[listed]
     value = np.bincount(place, weights=1.0 / rank, minlength=len(candidates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,8 +84,7 @@ class HostTrainer:
         """The samples before, and one for each seed of an order of the points."""
         setting = self._setting
         orders = permutations(seeds, len(setting.targets), self._pool.map, setting.groups)
-        rounds = Rounds(orders, setting)
-        trained = rounds.run(self._cache, self._pool, clock, before.n_samples)
+        trained = Rounds(orders, setting).run(self._cache, self._pool, clock, before.n_samples)
         for n, lengths in enumerate(trained.lengths):
             sample = Wave(
                 [unit_weights(trained, n)],
@@ -100,10 +99,7 @@ class HostTrainer:
 
 
 def permutations(
-    seeds: Sequence[np.random.Generator],
-    m: int,
-    apply: Callable[..., Iterable],
-    groups: NDArray[np.intp] | None = None,
+    seeds: Sequence[np.random.Generator], m: int, apply: Callable, groups: NDArray | None = None
 ) -> NDArray[np.int32]:
     """The orders in which samples meet the points, one for each seed; ``apply`` maps.
 
@@ -149,13 +145,8 @@ def first_visits(
     private = np.minimum(np.abs(setting.ridge * inverse * trained.alphas[n] / length), LARGEST)
     outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
     outputs[late], counts[late] = first.T, 1
-    return FirstVisits(
-        outputs,
-        counts,
-        first_square=float(np.square(first[unlearned]).sum()),
-        final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(private).mean(axis=1),
-    )
+    before, after = (float(np.square(one[unlearned]).sum()) for one in (first, final))
+    return FirstVisits(outputs, counts, before, after, np.square(private).mean(axis=1))
 
 
 class DeviceTrainer:
