@@ -20,6 +20,7 @@ from bayespoint._core.ep import PROBIT, ROOT_2_PI, ROOT_HALF, tilt, truncation
 
 # Places in a record after the mean, and their number; unsigned: not counted from the end.
 VARIANCE, VISITED, PRIOR, SIZE = np.arange(1, 5, dtype=np.uint64)
+SHARE, REST, FORCE = VARIANCE, VISITED, PRIOR  # places in what a label says, after s^2
 STEEPEST = 30.0  # bound on scores that are recalibrated
 LEAST = 0.5 * math.erfc(STEEPEST * ROOT_HALF)
 TINY = 2.3e-308  # the smallest number with all its digits
@@ -267,10 +268,10 @@ def tell(own: NDArray, at: int, x: float, said: NDArray, rates: tuple) -> None:
     """Moments of a weight after the label of a row with the entry x, at each rate."""
     n_rates = np.uint64(len(rates))
     for k in range(n_rates):
-        variance, share = own[at + n_rates + k], said[n_rates + k]
-        own[at + k] += said[PRIOR * n_rates + k] * x * variance
+        variance, share = own[at + n_rates + k], said[SHARE * n_rates + k]
+        own[at + k] += said[FORCE * n_rates + k] * x * variance
         others = max(said[k] - x * x * variance, 0.0)
-        rest = said[VISITED * n_rates + k] + share * others  # no cancellation where w is near 1
+        rest = said[REST * n_rates + k] + share * others  # no cancellation where w is near 1
         own[at + n_rates + k] = variance * rest
 
 
