@@ -7,12 +7,11 @@ principal axes. :class:`StackedSpace` puts several side by side. ``DeviceSpace``
 on a GPU.
 """
 
-from bayespoint.spaces.basis import BasisSpace
+from bayespoint.spaces.basis import BasisSpace, ProcessSpace
 from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.spaces.dual import DeviceSpace as DeviceSpace
 from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
-from bayespoint.spaces.process import ProcessSpace
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.stacked import StackedSpace
 

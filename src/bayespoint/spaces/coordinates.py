@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
+from bayespoint.exceptions import KernelError
 from bayespoint.gpu import linear_algebra as on_device
 from bayespoint.gpu.arrays import to_device
 from bayespoint.kernels import Kernel
@@ -191,6 +192,31 @@ def inverse_root(precision: Array) -> Array:
 def dense(matrix: Any) -> NDArray[np.float64]:
     """A matrix as an array, if it is sparse."""
     return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def linear_features(kernel: Any, X: Any) -> Any:
+    """The features of a linear kernel, with or without a constant one, as they are in its unit."""
+    if sparse.issparse(X):
+        return sparse_features(kernel, X)
+    points = kernel.prepare(X)
+    if points.log_unit:
+        points.rows[:] *= np.exp2(points.log_unit / 2)  # a power of two: exact, and in place
+    return points.rows
+
+
+def sparse_features(kernel: Any, X: Any) -> Any:
+    """The same of a sparse array."""
+    if kernel.normalize:
+        raise KernelError(
+            "normalize=True is not written for sparse features. Scale the rows yourself, for "
+            "instance with scikit-learn's Normalizer."
+        )
+    if not X.has_canonical_format:
+        X = X.copy()  # SciPy sorts in place, also to find a maximum; the user's array must stay
+        X.sum_duplicates()
+    gamma, coef0 = kernel.linear_form
+    X = sparse.csr_array(X) if gamma == 1 else sparse.csr_array(X * np.sqrt(gamma))
+    return with_constant(X, np.sqrt(coef0)) if coef0 > 0 else X
 
 
 def with_constant(X: Any, constant: float) -> Any:

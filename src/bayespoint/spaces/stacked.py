@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, SumKernel
-from bayespoint.spaces.process import ProcessSpace
+from bayespoint.spaces.basis import ProcessSpace
 from bayespoint.tools.arrays import namespace
 from bayespoint.tools.attributes import finite, need
 
