@@ -157,7 +157,8 @@ def run(words: list, end: str, environment: dict[str, str]) -> subprocess.Comple
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             said += b"Traceback: " + repr(result.exception).encode("utf-8", "replace")
         return subprocess.CompletedProcess(words, result.exit_code, result.stdout_bytes, said)
-    command = [sys.executable, "-m", "bayespoint", *words]
+    passed = [os.fsencode(word).replace(b"\0", b"\1") for word in words]  # no system passes a null
+    command = [sys.executable, "-m", "bayespoint", *passed]
     if end:
         command = ["bash", "-o", "pipefail", "-c", f'"$@" {end}', "bash", *command]
     variables = {**os.environ, **environment}

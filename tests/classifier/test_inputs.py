@@ -57,6 +57,19 @@ def test_sparse_columns_of_data_frames(fill, others):
         np.testing.assert_allclose(clf.predict_proba(new), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
+def test_complete_rows_of_a_table_with_missing_cells(columns):
+    """Missing cells have a feature of their own, also for rows that lack none."""
+    X = FRAME[columns].assign(a=FRAME["a"].where(np.arange(N) % 3 > 0))
+    clf = fit(X, LABELS)
+    assert len(clf.model_.table.flags) == 1
+    expected = clf.predict_proba(X)[X["a"].notna()]
+    for new in (X.dropna(), X.dropna().to_numpy()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # arrays have no names
+            np.testing.assert_allclose(clf.predict_proba(new), expected, rtol=1e-10)
+
+
 def test_new_columns_that_are_no_numbers_are_named():
     for kind in ({}, {"word": "x"}):
         clf = fit(FRAME.assign(**kind), LABELS)

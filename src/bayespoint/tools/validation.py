@@ -309,7 +309,8 @@ def new_points(
             if not is_known:
                 validate_data(estimator, X, skip_check_array=True, reset=reset)
             return table.transform(X)
-    if is_known:
+    has_flags = table is not None and len(table.flags) > 0
+    if is_known and not has_flags:
         numbers = X.to_numpy()
         if numbers.dtype == np.float64 and np.isfinite(numbers.sum()):
             return np.ascontiguousarray(numbers)
@@ -319,6 +320,6 @@ def new_points(
             dtype=(np.float64, np.float32), accept_sparse="csr" if accepts_sparse else False,
             ensure_all_finite=True if table is None else "allow-nan",
         )  # fmt: skip
-    if table is None or issparse(points) or not (len(table.flags) or np.isnan(points).any()):
+    if table is None or issparse(points) or not (has_flags or np.isnan(points).any()):
         return points
     return table.transform(points)
