@@ -126,3 +126,23 @@ def test_a_collapsed_posterior_predicts_a_row_alone_as_with_others(case, monkeyp
     assert max(differences()) < 1e-9
     monkeypatch.setattr(sites, "TIE", 0.0)
     assert max(differences()) > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+def test_outputs_that_are_rounding_errors_are_a_tie_though_nothing_collapsed(monkeypatch):
+    """Bytes, some of them twice, of labels by chance: sweeps go on, or even converge."""
+
+    def differences():
+        for seed in (11, 30, 48):
+            rng = np.random.default_rng(seed)
+            X, y = rng.integers(0, 256, (36, 1)) * 1.0, rng.integers(0, 2, 36)
+            clf = BayesPointClassifier(
+                engine=ExpectationPropagation(noise=0.0), kernel="rbf", standardize=True,
+                class_weight="balanced", random_state=0,
+            ).fit(X, y)  # fmt: skip
+            alone = np.vstack([clf.predict_proba(row[None]) for row in X])
+            yield np.abs(clf.predict_proba(X) - alone).max()
+
+    assert max(differences()) < 1e-8
+    monkeypatch.setattr(sites, "ROUNDED", 0.0)
+    assert max(differences()) > 1e-5

@@ -23,9 +23,9 @@ HALVINGS = 30  # of a step that left no posterior, before the run is given up
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Labels that contradict each other, without noise or with little, leave outputs whose mean and
 # standard deviation are rounding errors: up to 1e-7 of the prior's, where the kernel matrix has not
-# full rank. Where a posterior has collapsed, deviations get this share of the prior's, in squares,
-# so that such outputs are a tie.
-TIE = 0.01
+# full rank. Where a posterior has collapsed, or without noise has outputs of such a variance,
+# deviations get this share of the prior's, in squares, so that such outputs are a tie.
+TIE, ROUNDED = 0.01, 1e-12
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
@@ -141,6 +141,8 @@ class Sites:
         factor = to_host(factor)
         _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
+        if self.likelihood.noise == 0 and (self.e * COLLAPSED < ROUNDED * self._floor).any():
+            self._tie = TIE
         if self._tie:
             factor = rq(np.hstack([factor, self._tie * prior.matrix]), mode="economic")[0]
             factor *= np.sign(factor.diagonal())
