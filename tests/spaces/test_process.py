@@ -15,7 +15,7 @@ from bayespoint.kernels import (
     PrecomputedKernel,
     RadialKernel,
 )
-from bayespoint.spaces import PrincipalSpace, ProcessSpace
+from bayespoint.spaces import PrincipalSpace, ProcessSpace, basis
 from bayespoint.storage import load, save
 
 EP = ExpectationPropagation(prior_scale=1.0)
@@ -173,3 +173,18 @@ def test_values_are_those_of_the_kernel(kernel):
     nearest = np.abs(values[:, :, None] - kernel(new, X)[:, None]).max(axis=0).min(axis=1)
     assert nearest.max() < 1e-9 * square.max()  # each is the value at one of the points
     np.testing.assert_allclose(square, kernel.diag(new), rtol=1e-12)
+
+
+def test_what_rounding_leaves_of_a_row_does_not_count(monkeypatch):
+    """Rows far from 0 and a polynomial: rounding errors of k(x, x) are larger than the noise."""
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(40, 3)) + 1e4, rng.normal(size=(20, 3)) + 1e4
+
+    def difference():
+        clf = BayesPointClassifier(kernel="poly", random_state=0).fit(X, X[:, 0] > 1e4)
+        alone = np.vstack([clf.predict_proba(row[None]) for row in new])
+        return np.abs(clf.predict_proba(new) - alone).max()
+
+    assert difference() < 1e-6
+    monkeypatch.setattr(basis, "ROUNDED", 0.0)
+    assert difference() > 0.01

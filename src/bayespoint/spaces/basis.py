@@ -25,6 +25,7 @@ from bayespoint.tools.threads import useful_threads
 
 AUTO_WORK, FEWEST = 4e9, 100  # n M^2 of a basis: some seconds; but at least so many components
 DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a time, and points
+ROUNDED = 2e-14  # share of k(x, x) that is left of a point by rounding: some hundred units of it
 MOSTLY = 0.4  # share of points in a basis that leaves noise: with less, most labels say little
 
 
@@ -39,8 +40,7 @@ class BasisSpace(Coordinates):
     ridge acts where a training point meets itself, never on a new point.
 
     With ``n_components`` the decomposition ends after M pivots: Z Z^T is the projection of K on the
-    span of M points, the model is f = Z w for all points, and K itself is never formed. It is
-    exact as soon as M reaches the rank of K.
+    span of M points, and K itself is never formed. It is exact as soon as M is the rank of K.
 
     Parameters
     ----------
@@ -96,9 +96,8 @@ class BasisSpace(Coordinates):
         most = self._most_components(len(X))
         if most is not None:
             pivoted.check_basis(len(X), most)
-            self.Z_, self.pivots, points, self.left = pivoted.partial_cholesky(
-                self.kernel, X, most, pivots
-            )
+            found = pivoted.partial_cholesky(self.kernel, X, most, pivots)
+            self.Z_, self.pivots, points, self.left = found
             self._keep(points, self.pivots)
             return self
         points = self._prepared(X)
@@ -108,6 +107,7 @@ class BasisSpace(Coordinates):
             ridge = float(K.trace()) / len(K) if self.ridge == "mean" else float(self.ridge)
             diagonal = namespace(K).einsum("ii->i", K)
             diagonal += ridge
+            self.left = ROUNDED * float(diagonal.max())
             self.Z_, every = pivoted.gram_schmidt(K, *pivoted.tolerances(self.kernel, X))
         self._keep(points.take(every), every)
         self._private = (ridge, every) if ridge > 0 else None
