@@ -9,6 +9,7 @@ from tests.helpers.probit import machine, separable
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian import sites
+from bayespoint.spaces import basis
 
 SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
 N_DRAWS = 500_000
@@ -77,6 +78,12 @@ def test_an_orthant_is_exact(kind):
     assert set(np.unique(drawn)) == {0.0, 1.0}  # single classifiers are certain
 
 
+def rounding_counts(monkeypatch):
+    """The wrong variant: no least deviation, and all that rounding leaves outside the span."""
+    monkeypatch.setattr(sites, "TIE", 0.0)
+    monkeypatch.setattr(basis, "ROUNDED", 0.0)
+
+
 def contradicted(kernel):
     """Six rows, each four times, with opposite labels: probabilities, and after a nudge of x."""
     X = np.repeat(np.random.default_rng(0).integers(-2, 3, (6, 3)), 4, axis=0) * 1.0
@@ -96,7 +103,7 @@ def test_contradictory_labels_are_a_tie_that_rounding_does_not_decide(kernel, mo
     np.testing.assert_allclose(p, 0.5, atol=1e-3)
     np.testing.assert_allclose(nudged, p, atol=1e-6)
     if kernel == "rbf":
-        monkeypatch.setattr(sites, "TIE", 0.0)
+        rounding_counts(monkeypatch)
         p, nudged = contradicted(kernel)
         assert np.abs(nudged - p).max() > 1e-4
 
@@ -124,7 +131,7 @@ def test_a_collapsed_posterior_predicts_a_row_alone_as_with_others(case, monkeyp
             yield np.abs(clf.predict_proba(X) - alone).max()
 
     assert max(differences()) < 1e-9
-    monkeypatch.setattr(sites, "TIE", 0.0)
+    rounding_counts(monkeypatch)
     assert max(differences()) > 1e-3
 
 
@@ -144,5 +151,5 @@ def test_outputs_that_are_rounding_errors_are_a_tie_though_nothing_collapsed(mon
             yield np.abs(clf.predict_proba(X) - alone).max()
 
     assert max(differences()) < 1e-8
-    monkeypatch.setattr(sites, "ROUNDED", 0.0)
+    rounding_counts(monkeypatch)
     assert max(differences()) > 1e-5
