@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import linear_kernel
 from tests.helpers.kernel_formulas import KERNELS, two_sets
 
-from bayespoint.kernels import FunctionKernel, PolynomialKernel, make_kernel
+from bayespoint.kernels import FunctionKernel, PolynomialKernel, RadialKernel, make_kernel
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -78,3 +79,24 @@ def test_zero_rows_give_zero_and_not_nan(dtype):
         assert np.array_equal(K != 0, [[False, False], [False, True]])
         assert np.array_equal(kernel.diag(X) > 0, [False, True])
         assert np.isfinite(kernel(X[:1], X[:1])).all()
+
+
+class Around(PolynomialKernel):
+    """A kernel with another one as a parameter."""
+
+    def __init__(self, *, inner, kind=RadialKernel, normalize=False):
+        super().__init__(normalize=normalize)
+        self.inner, self.kind = inner, kind
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_parameters_are_those_that_scikit_learn_finds(deep):
+    """It reads the constructor in every call; kernels remember the names."""
+    kernels = [make_kernel(**parameters) for parameters, _ in KERNELS.values()]
+    for kernel in [*kernels, FunctionKernel(linear_kernel), Around(inner=RadialKernel(gamma=3.0))]:
+        if not hasattr(kernel, "terms"):
+            found = kernel.get_params(deep)
+            assert found == BaseEstimator.get_params(kernel, deep) and len(found) > 0
+    assert Around(inner=RadialKernel(gamma=3.0)).get_params()["inner__gamma"] == 3.0
+    changed = Around(inner=RadialKernel()).set_params(inner__gamma=7.0)
+    assert changed.inner.gamma == 7.0

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import PolynomialKernel, RadialKernel, in_plain_units
-from bayespoint.kernels.base import lengths, power_of_two
+from bayespoint.kernels.base import lengths
+from bayespoint.tools.arrays import power_of_two
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 

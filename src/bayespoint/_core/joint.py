@@ -29,10 +29,10 @@ def with_sites(posterior: tuple, sites: tuple, noise: float) -> tuple[NDArray, N
     S = covariance[rows, label, label][:, None, None] - covariance[rows, label][:, None]
     S = S - covariance[rows, :, label][:, :, None] + covariance
     d = 1.0 + noise * rate.sum(axis=1, keepdims=True)
-    k, row = noise / d, (rate[:, None] @ S)[:, 0]
-    spread = (rate * row).sum(axis=1, keepdims=True)
-    m += k * (shift - rate * m).sum(axis=1, keepdims=True)
-    S += (k * k * spread + k - k * row)[:, None] - (k * row)[:, :, None]
+    k, share = noise / d, noise / d * rate  # shares sum to less than 1: squares of k may overflow
+    row = (share[:, None] @ S)[:, 0]
+    m += (k * shift - share * m).sum(axis=1, keepdims=True)
+    S += ((share * row).sum(axis=1, keepdims=True) + k - row)[:, None] - row[:, :, None]
     return m, S, d[:, 0]
 
 

@@ -17,9 +17,9 @@ from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.products import grid_steps, grouped_products, inner_products, rounded, split
 from bayespoint.gpu.source import finish, multiply
 from bayespoint.kernels import Kernel, Points, PolynomialKernel, RadialKernel
-from bayespoint.kernels.base import inverse, positions, power_of_two
+from bayespoint.kernels.base import positions
 from bayespoint.kernels.radial import known_gamma
-from bayespoint.tools.arrays import beside, chunks, to_host
+from bayespoint.tools.arrays import beside, chunks, inverse, power_of_two, to_host
 
 LARGEST_VALUE = 1e36  # of squared float32 features, and of exponents
 GAUSSIAN = 0  # what the CUDA source takes instead of a degree

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
+from inspect import signature
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -167,12 +167,6 @@ def lengths(z: Array) -> Array:
     return length
 
 
-def inverse(length: Array) -> Array:
-    """1 / length, and 0 where it is 0."""
-    xp = namespace(length)
-    return xp.where(length > 0, 1.0 / xp.where(length > 0, length, 1.0), 0.0)
-
-
 def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Norms sqrt(k(x, x)) of at most 1, and the unit of k as a logarithm to base 2."""
     if square.min(initial=0.0) < 0:
@@ -182,16 +176,14 @@ def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
             "positive semi-definite."
         )
     plain = np.sqrt(square)
-    longest = power_of_two(plain.max(initial=0.0))
+    longest = arrays.power_of_two(plain.max(initial=0.0))
     return plain / longest, 2 * float(np.log2(longest))
 
 
-def power_of_two(size: float) -> float:
-    """The smallest power of two not below ``size`` (1 for 0): scaling by it causes no rounding."""
-    if size == 0:
-        return 1.0
-    mantissa, exponent = math.frexp(size)  # size = mantissa 2**exponent, 1/2 <= mantissa < 1
-    return math.ldexp(1.0, exponent - (mantissa == 0.5))
+@cache
+def parameter_names(kind: type) -> list[str]:
+    """Names of the constructor's parameters; scikit-learn reads them from it in every call."""
+    return sorted(signature(kind).parameters)
 
 
 @unstable(EXTENDING)
@@ -257,11 +249,13 @@ class Kernel(BaseEstimator, ABC):
         """Raise an error if the parameters or the fitted attributes are invalid."""
         self.check()
 
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        """Names of the parameters, for which scikit-learn reads the signature in every call."""
-        return super()._get_param_names()
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep``, also those of parameters that have some."""
+        params = {name: getattr(self, name) for name in parameter_names(type(self))}
+        for name, value in list(params.items()) if deep else ():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{name}__{inner}": one for inner, one in value.get_params().items()}
+        return params
 
     def fitted(self, X: Array) -> Self:
         """Return a new kernel that is fitted to the training points.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel, Points, inverse, norms, positions
+from bayespoint.kernels.base import Kernel, Points, norms, positions
+from bayespoint.tools import arrays
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
 from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
@@ -54,7 +55,7 @@ class FunctionKernel(Kernel):
             square[part] = np.diagonal(self._values(X[part], X[part]))
         norm, log_unit = norms(square)
         if unit or self.normalize:
-            scale = inverse(np.sqrt(square))
+            scale = arrays.inverse(np.sqrt(square))
             norm, log_unit = (square > 0).astype(np.float64), 0.0
         else:
             scale = np.full_like(norm, np.exp2(-log_unit / 2))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Points, inverse, lengths, onnx_length, positions, power_of_two
+from bayespoint.kernels.base import Points, lengths, onnx_length, positions
+from bayespoint.tools import arrays
 from bayespoint.tools.arrays import Array, beside, cast, chunks, largest, namespace
 
 
@@ -45,9 +46,9 @@ class LinearForm(NamedTuple):
         z = self.features(X)
         length = lengths(z)
         if unit:
-            scale, norm, log_unit = inverse(length), cast(length > 0, length.dtype), 0.0
+            scale, norm, log_unit = arrays.inverse(length), cast(length > 0, length.dtype), 0.0
         else:
-            longest = power_of_two(largest(length))
+            longest = arrays.power_of_two(largest(length))
             scale = namespace(z).full_like(length, 1.0 / longest)
             norm, log_unit = (length / longest) ** degree, 2 * degree * np.log2(longest)
         rows = z if columns is None else z[:, beside(z, columns)]

@@ -132,7 +132,8 @@ def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64
     with np.errstate(over="ignore"):
         r = np.clip(both / s[:, 0] / s[:, 1], -1.0, 1.0)
     rest = np.sqrt(np.maximum((1 - r) * (1 + r), TINY))
-    opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
+    sides = np.sign(h) * np.sign(k)  # a product of h and k may underflow
+    opposite = (sides < 0) | ((sides == 0) & (h + k < 0))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slopes = [
             np.where(a == 0, np.copysign(np.inf, b), (b - r * a) / (a * rest))

@@ -64,9 +64,9 @@ class BasisSpace(Coordinates):
     kernel: Any
     ridge: float | str = 0.0
     n_components: int | str | None = None
-    # Largest squared distance of a training point to the span of the basis; the basis, if it is one
-    # of some points; the kernel matrix; L, unless it is to be found from the points; the ridge, and
-    # the order of points; and the training points, as given and as prepared.
+    # What is left of a training point outside the span, squared: the largest with a basis of some
+    # points, else what rounding may leave; the points of that basis; the kernel matrix; L, unless
+    # found from points; ridge and order of points; training points, as given and as prepared.
     left: float = field(default=0.0, init=False)
     pivots: NDArray[np.int64] | None = field(default=None, init=False)
     _gram: NDArray[np.float64] | None = field(default=None, init=False)

@@ -7,6 +7,7 @@ names differ. Nothing here imports torch.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -143,6 +144,20 @@ def chunks(X: Array) -> Iterator[slice]:
     """Consecutive rows, few enough for a temporary copy in float64."""
     size = DEVICE_CHUNK if is_tensor(X) else CHUNK
     return (slice(begin, begin + size) for begin in range(0, len(X), size))
+
+
+def inverse(length: Array) -> Array:
+    """1 / length, and 0 where it is 0."""
+    xp = namespace(length)
+    return xp.where(length > 0, 1.0 / xp.where(length > 0, length, 1.0), 0.0)
+
+
+def power_of_two(size: float) -> float:
+    """The smallest power of two not below ``size`` (1 for 0): scaling by it causes no rounding."""
+    if size == 0:
+        return 1.0
+    mantissa, exponent = math.frexp(size)  # size = mantissa 2**exponent, 1/2 <= mantissa < 1
+    return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
 def to_numpy(array: Any) -> Any:

@@ -153,3 +153,23 @@ def test_outputs_that_are_rounding_errors_are_a_tie_though_nothing_collapsed(mon
     assert max(differences()) < 1e-8
     rounding_counts(monkeypatch)
     assert max(differences()) > 1e-5
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+@pytest.mark.parametrize("noise", [1e-300, 1e-100])
+def test_next_to_no_noise_is_a_tie_as_well(noise, monkeypatch):
+    """The collapse tells: to count nothing that rounding leaves outside the span is not enough."""
+    make, _, _ = COLLAPSES["an outlier"]
+
+    def differences():
+        for seed in range(4):
+            X, rng = make(np.random.default_rng(seed)) * 1.0, np.random.default_rng(seed)
+            engine = ExpectationPropagation(noise=noise)
+            clf = BayesPointClassifier(engine=engine, kernel="rbf", random_state=0)
+            clf.fit(X, rng.integers(0, 2, len(X)))
+            alone = np.vstack([clf.predict_proba(row[None]) for row in X])
+            yield np.abs(clf.predict_proba(X) - alone).max()
+
+    assert max(differences()) < 1e-8
+    monkeypatch.setattr(sites, "TIE", 0.0)
+    assert max(differences()) > 0.01

@@ -37,6 +37,15 @@ def test_rates_that_underflow_say_nothing(recwarn):
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
 
 
+def test_noise_whose_square_overflows_says_nothing(recwarn):
+    """A variance of 1e200: its square is not computed, and no class is preferred."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 3)), np.arange(24) % 3
+    clf = BayesPointClassifier(kernel="linear", engine=ExpectationPropagation(noise=1e100))
+    assert_allclose(clf.fit(X, y).predict_proba(X), 1 / 3, atol=1e-9)
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
 @pytest.mark.parametrize("schedule", ["sequential", "parallel"])
 @pytest.mark.parametrize("seed", range(5))
 def test_features_of_very_different_sizes(schedule, seed):
