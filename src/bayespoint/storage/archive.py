@@ -99,8 +99,7 @@ class Reader:
     def array(self, name: str) -> bytes:
         """The bytes of an array."""
         expected = self.manifest["sha256"].get(name)
-        if expected is None or name not in self._members:
-            raise ContentError(f"the array {name!r} is missing. {COPY}")
+        need(expected and name in self._members, f"the array {name!r} is missing. {COPY}")
         data = self._zip.read(self._members[name])
         if not is_intact(data, expected):
             raise ContentError(f"the array {name!r} was changed or damaged (its SHA-256 is wrong)")
