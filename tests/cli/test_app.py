@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.helpers.running import error_line, invoke, run_python
+from tests.helpers.running import error_line, invoke, loans, run_python, write
 
 from bayespoint import BayesPointClassifier, __version__, cli, save
 from bayespoint.active.strategies import STRATEGIES
@@ -112,6 +112,32 @@ def test_help_shows_examples_and_exit_codes():
 
 
 LARGE = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_room_for_words_on_a_narrow_terminal(name, monkeypatch):
+    """At 80 columns: a range such as [0<=x<=4294967295] beside an option would leave 28."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = invoke(name, "--help").stdout.splitlines()
+    (line,) = [line for line in shown if "Show this message and exit" in line]
+    assert line.index("Show") <= 50
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value", "most"),
+    [("train", "--seed", -1, 2**32 - 1), ("train", "--seed", 2**32, 2**32 - 1),
+     ("label", "--port", 65536, 65535)],
+)  # fmt: skip
+def test_numbers_out_of_range(command, option, value, most, tmp_path, monkeypatch, capsys):
+    table = write(loans(), tmp_path / "loans.csv")
+    more = ["--target", "repaid", "--model", tmp_path / "m.bpm"] if command == "train" else []
+    arguments = [command, table, *more, option, value]
+    monkeypatch.setattr(sys, "argv", ["bayespoint", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == ExitCode.USAGE
+    assert f"'{option}': must be from 0 to {most}. See" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,17 @@ def check_jobs(jobs: int | None) -> int | None:
     return jobs
 
 
+def up_to(most: int) -> Any:
+    """Refuse other numbers, without a range beside the option that fills half of a narrow help."""
+
+    def check(number: int) -> int:
+        if not 0 <= number <= most:
+            raise typer.BadParameter(f"must be from 0 to {most}")
+        return number
+
+    return check
+
+
 def check_device(device: str | None) -> str | None:
     """Refuse a name that is not a device, and a GPU that cannot be used."""
     if device in (None, "cpu"):
@@ -82,7 +93,7 @@ Drop = Annotated[Names, several("COL", "Column to leave out")]
 Number = Annotated[Names, several("COL", "Column to use as numbers, whatever it looks like")]
 Category = Annotated[Names, several("COL", "Column to use as categories, whatever it looks like")]
 GroupColumn = Annotated[str | None, option("COL", GROUP)]
-Seed = Annotated[int, option("N", SEED, min=0, max=2**32 - 1)]
+Seed = Annotated[int, option("N", SEED, callback=up_to(2**32 - 1))]
 Jobs = Annotated[
     int | None, option("N", "Number of threads; -1 uses all cores.", callback=check_jobs)
 ]

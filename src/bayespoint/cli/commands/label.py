@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.options import option
+from bayespoint.cli.options import option, up_to
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -60,8 +60,8 @@ Instructions = Annotated[
     Path | None, option("FILE", "Text that the page shows: how to label, and what classes mean.")
 ]
 JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
-Port = Annotated[int, option("N", "Port of the page; 0 for any free port.", min=0, max=65535)]
-Seed = Annotated[int, option("N", "Seed of the first rows.", min=0, max=2**32 - 1)]
+Port = Annotated[int, option("N", "Port of the page; 0 for any free port.", callback=up_to(65535))]
+Seed = Annotated[int, option("N", "Seed of the first rows.", callback=up_to(2**32 - 1))]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
 
 
