@@ -102,8 +102,11 @@ class Coding(ABC):
         """Share of the classifiers that predict each class, if outputs are Gaussian."""
 
     @abstractmethod
-    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-        """Scores of all classes, shape (n, n_classes); their softmax at temperature 1 is p."""
+    def log_odds(self, log_yes: Array, log_no: Array) -> Array:
+        """Scores of all classes, shape (n, n_classes); their softmax at temperature 1 is p.
+
+        Arguments are arrays, tensors, or nodes of an ONNX graph.
+        """
 
     def probabilities(
         self, log_yes: Array, log_no: Array, *, temperature: float | None = None
@@ -131,10 +134,6 @@ class Coding(ABC):
     def right_answers(self, probabilities: NDArray, codes: NDArray) -> NDArray[np.float64]:
         """What :meth:`left_out` takes, from leave-one-out probabilities of the classes."""
         return log_expit(self.encode(codes) * self.decision_of(probabilities))
-
-    @abstractmethod
-    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
-        """The :meth:`log_odds`, as nodes of an ONNX graph."""
 
     def onnx_decision(self, log_probabilities: Any) -> Any:
         """The :meth:`decision_of` logarithms of probabilities, as nodes of an ONNX graph."""
@@ -235,10 +234,6 @@ class BinaryCoding(Coding):
         """Log-odds of the second class."""
         log_p = super().decision_of(probabilities)
         return log_p[:, 1:] - log_p[:, :1]
-
-    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
-        """The logarithms of p(no) and p(yes)."""
-        return log_no.beside(log_yes).at_least(-LARGEST)
 
     def onnx_decision(self, log_probabilities: Any) -> Any:
         """Log-odds of the second class."""

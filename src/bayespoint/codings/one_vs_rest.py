@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,10 +78,6 @@ class OneVersusRest(Coding):
         """Probability that each of the independent outputs is the largest, by quadrature."""
         return share_of_largest(mean, variance)
 
-    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
-        """Log-odds of each class against the rest."""
-        return (log_yes - log_no).at_most(LARGEST).at_least(-LARGEST)
-
 
 class JointCoding(OneVersusRest):
     r"""Several classes, whose outputs belong to one model.
@@ -115,9 +109,9 @@ class JointCoding(OneVersusRest):
         """One for all."""
         return ["all classes"]
 
-    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+    def log_odds(self, log_yes: Array, log_no: Array) -> Array:
         """Log-probabilities of the classes."""
-        return np.maximum(log_yes, -LARGEST)
+        return namespace(log_yes).clip(log_yes, -LARGEST, None)
 
     def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
         """Log-probabilities of each class and of all others, given all other labels."""
@@ -131,7 +125,3 @@ class JointCoding(OneVersusRest):
     def right_answers(self, probabilities: NDArray, codes: NDArray) -> NDArray[np.float64]:
         """The logarithms of the probabilities."""
         return np.log(probabilities)
-
-    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
-        """Log-probabilities of the classes."""
-        return log_yes.at_least(-LARGEST)

@@ -104,9 +104,9 @@ class OrdinalCoding(JointCoding):
         """The rank of the class of each point."""
         return self.ranks[codes][:, None].astype(np.int16)
 
-    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+    def log_odds(self, log_yes: Any, log_no: Any) -> Any:
         """Log-probabilities of the classes, as the labels are sorted."""
-        return super().log_odds(log_yes, log_no)[..., self.ranks]
+        return super().log_odds(log_yes, log_no).take(self.ranks, axis=-1)
 
     def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
         """The class of the largest score, or the median; of margins, that of their signs."""
@@ -134,10 +134,6 @@ class OrdinalCoding(JointCoding):
         """Log-probabilities of each class and of all others; decisions are the former."""
         log_p = decision[..., self.order]
         return log_p, log_rest(log_p)
-
-    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
-        """Log-probabilities of the classes, as the labels are sorted."""
-        return super().onnx_log_odds(log_yes, log_no).take(self.ranks)
 
     def onnx_decision(self, log_probabilities: Any) -> Any:
         """Log-odds of each class against all others, in the order of the classes."""

@@ -27,9 +27,7 @@ class LogisticLikelihood(Likelihood):
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from bayespoint.likelihoods import LogisticLikelihood
     >>> score = LogisticLikelihood().predictive(np.array([1.0]), np.array([2.0]))
     >>> np.exp(LogisticLikelihood().log_predictive(score)[0]).round(3)

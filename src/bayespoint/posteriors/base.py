@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.base import HARD
@@ -73,9 +74,9 @@ class Posterior(ABC):
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs f(x), each of shape (n, n_tasks)."""
 
-    @abstractmethod
     def votes(self, Z: NDArray) -> NDArray:
-        """Posterior mean of sign f(x), in [-1, 1], shape (n, n_tasks)."""
+        """Posterior mean of sign f(x), in [-1, 1]: 2 Phi(decision by vote) - 1, (n, n_tasks)."""
+        return 2 * ndtr(self.decision(Z, "vote")) - 1
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:

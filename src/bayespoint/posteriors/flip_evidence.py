@@ -11,6 +11,7 @@ some of the A_k.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,7 @@ TOLERANCE = 1e-10  # on log rho at the rungs
 MOST = 10_000  # iterations; about a hundred suffice
 
 
+@dataclass(eq=False, repr=False)
 class FlipEvidence:
     r"""Evidence of one task for every flip rate q.
 
@@ -47,12 +49,9 @@ class FlipEvidence:
     0.125 0.125
     """
 
-    def __init__(
-        self, rungs: NDArray[np.float64], histograms: NDArray[np.float64], n_coins: float = 0.0
-    ) -> None:
-        self.rungs = rungs
-        self.histograms = histograms
-        self.n_coins = n_coins
+    rungs: NDArray[np.float64]
+    histograms: NDArray[np.float64]
+    n_coins: float = 0.0
 
     @cached_property
     def log_shares(self) -> NDArray[np.float64]:

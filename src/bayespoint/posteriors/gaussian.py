@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cholesky
-from scipy.special import ndtr
 
 from bayespoint.codings import Coding
 from bayespoint.likelihoods import Likelihood, ProbitLikelihood
@@ -43,6 +42,13 @@ class Messages(NamedTuple):
 
     shift: NDArray[np.float64]
     rate: NDArray[np.float64]
+
+
+def check_messages(messages: Messages | None, n_outputs: int) -> None:
+    """Raise an error unless messages, if there are some, are about so many outputs."""
+    if messages is not None:
+        need(isinstance(messages, Messages), "its messages are not Messages")
+        shaped(messages.rate, "f", "nt", **shaped(messages.shift, "f", "nt", t=n_outputs))
 
 
 class GaussianPosterior(Posterior):
@@ -143,10 +149,6 @@ class GaussianPosterior(Posterior):
         variance = [length(Z, factor) for factor in kept(Z, self.factor)]
         return to_host(Z @ kept(Z, self.mean)), to_host(xp.stack(variance, axis=1))
 
-    def votes(self, Z: NDArray) -> NDArray:
-        """2 Phi(m / s) - 1."""
-        return 2 * ndtr(self.decision(Z, "vote")) - 1
-
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights mu + F epsilon with standard normal epsilon, independent between tasks."""
         epsilon = rng.standard_normal((*self.factor.shape[:2], n))
@@ -183,10 +185,7 @@ class GaussianPosterior(Posterior):
         optional(self.log_evidence, "t", t=n_tasks)
         optional(self.left_out_log_probability, "nc")
         need(isinstance(self.likelihood, Likelihood), "its likelihood is not a Likelihood")
-        if self.messages is not None:
-            need(isinstance(self.messages, Messages), "its messages are not Messages")
-            sizes = shaped(self.messages.shift, "f", "nt", t=n_tasks)
-            shaped(self.messages.rate, "f", "nt", **sizes)
+        check_messages(self.messages, n_tasks)
 
 
 class ValuePosterior(GaussianPosterior):

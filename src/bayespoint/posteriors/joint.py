@@ -14,9 +14,9 @@ from bayespoint.likelihoods import JointLikelihood
 from bayespoint.likelihoods.base import log_rest
 from bayespoint.likelihoods.joint import log_share_of_largest
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.gaussian import Messages
+from bayespoint.posteriors.gaussian import Messages, check_messages
 from bayespoint.tools.arrays import kept, namespace, to_host
-from bayespoint.tools.attributes import finite, need, optional, shaped
+from bayespoint.tools.attributes import finite, need, optional
 
 BYTES = 2**26  # memory for a part of some points
 
@@ -164,10 +164,7 @@ class JointPosterior(Posterior):
         finite(self.shared, "cdr", **sizes)
         optional(self.log_evidence, "e", e=1)
         need(isinstance(self.likelihood, JointLikelihood), "its likelihood is not a joint one")
-        if self.messages is not None:
-            need(isinstance(self.messages, Messages), "its messages are not Messages")
-            sizes = shaped(self.messages.shift, "f", "nc", c=sizes["c"])
-            shaped(self.messages.rate, "f", "nc", **sizes)
+        check_messages(self.messages, sizes["c"])
 
 
 def contrasts(n_classes: int) -> NDArray[np.float64]:

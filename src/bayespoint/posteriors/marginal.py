@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import entr, log_ndtr, ndtr
+from scipy.special import entr, log_ndtr
 
 from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
@@ -134,10 +134,6 @@ class MarginalPosterior(Posterior):
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, with weights treated as independent."""
         return Z @ self.mean, np.square(Z) @ self.variance
-
-    def votes(self, Z: NDArray) -> NDArray:
-        """2 Phi(m / s) - 1."""
-        return 2 * ndtr(self.decision(Z, "vote")) - 1
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights drawn independently from the histograms."""

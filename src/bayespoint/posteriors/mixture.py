@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.tools.attributes import finite, integer, need, optional
 
 
+@dataclass(eq=False, repr=False)
 class MixturePosterior(Posterior):
     r"""A mixture :math:`\sum_k v_k P_k` of posteriors in several spaces.
 
@@ -51,20 +53,14 @@ class MixturePosterior(Posterior):
     (array([[1.]]), array([[2.]]))
     """
 
-    def __init__(
-        self,
-        weights: NDArray[np.float64],
-        members: Sequence[Posterior],
-        codings: Sequence[Coding],
-        sizes: Sequence[int],
-        *,
-        left_out_log_probability: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.weights = weights
-        self.members = list(members)
-        self.codings = list(codings)
-        self.sizes = list(sizes)
-        self.left_out_log_probability = left_out_log_probability
+    weights: NDArray[np.float64]
+    members: Sequence[Posterior]
+    codings: Sequence[Coding]
+    sizes: Sequence[int]
+    _: KW_ONLY
+    left_out_log_probability: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
         self.likelihood = self.members[0].likelihood
 
     @property

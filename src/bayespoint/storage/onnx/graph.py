@@ -121,7 +121,7 @@ class Value:
         """Some of the columns of a matrix."""
         return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))
 
-    def take(self, columns: NDArray) -> Value:
+    def take(self, columns: NDArray, axis: int = 1) -> Value:
         """These columns of a matrix, in this order."""
         return self.graph.add("Gather", self, columns.astype(np.int64), axis=1)
 
@@ -133,6 +133,16 @@ class Value:
 def exp(x: Value, out: Any = None) -> Value:
     """The exponential; nodes are never overwritten."""
     return x.exp()
+
+
+def clip(x: Value, low: float, high: float | None) -> Value:
+    """The value, or a bound that it exceeds."""
+    return x.at_least(low) if high is None else x.at_most(high).at_least(low)
+
+
+def concatenate(parts: list[Value], axis: int) -> Value:
+    """Values next to each other; there is no other axis."""
+    return join(parts)
 
 
 def sqrt(x: Value) -> Value:

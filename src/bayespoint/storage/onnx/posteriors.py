@@ -33,7 +33,7 @@ def probabilities(coding: Coding, answers: Answers) -> Value:
 
 def log_odds(coding: Coding, answers: Answers) -> Value:
     """Scores of the classes, over the temperature."""
-    return coding.onnx_log_odds(answers.log_yes, answers.log_no) / coding.temperature
+    return coding.log_odds(answers.log_yes, answers.log_no) / coding.temperature
 
 
 @singledispatch
