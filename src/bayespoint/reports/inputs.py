@@ -67,15 +67,11 @@ def drift(shifts: Sequence[Shift]) -> str:
     if not shifts:
         return ""
     heads: list[Any] = ["column", "difference", "used as", Cell("in training → here", "words")]
-    rows = [
-        [
-            short(one.column),
-            Cell(percent(one.distance, 0), "worse" if one.is_shifted else ""),
-            one.kind,
-            Cell(f"{one.before} → {one.now}", "words"),
-        ]
-        for one in shifts
-    ]
+    rows = []
+    for one in shifts:
+        distance = Cell(percent(one.distance, 0), "worse" if one.is_shifted else "")
+        words = Cell(f"{one.before} → {one.now}", "words")
+        rows.append([short(one.column), distance, one.kind, words])
     far = [short(one.column) for one in shifts if one.is_shifted]
     verdict = (
         f'<p class="warning">Different from the training data: {text(", ".join(far))}. The model '
@@ -83,7 +79,7 @@ def drift(shifts: Sequence[Shift]) -> str:
         if far
         else "<p>No column differs significantly from the training data.</p>"
     )
-    words = (
+    remarks = (
         "Difference: the share of the rows that would have to change for the values to be "
         "distributed as in the training data, over deciles or categories. With few rows, some "
         "of it is chance."
@@ -93,4 +89,4 @@ def drift(shifts: Sequence[Shift]) -> str:
     if rows[first:]:
         rest = table(heads, rows[first:], kind="stacked", label="Columns that differ less")
         shown += f"<details><summary>{len(rows) - first} more</summary>{rest}</details>"
-    return f"{verdict}{quiet(words)}{shown}"
+    return f"{verdict}{quiet(remarks)}{shown}"

@@ -63,13 +63,10 @@ def summary(report: Report) -> str:
 def numbers(report: Report) -> str:
     """All metrics, and a warning about classes without test rows."""
     evaluation = report.evaluation
-    rows: list[list[Any]] = [
-        [
-            METRICS[name].title, number(value), number(evaluation.baseline[name]), ends(interval),
-            Cell(METRICS[name].words, "words"),
-        ]
-        for name, (value, interval) in evaluation.metrics.items()
-    ]  # fmt: skip
+    rows = []
+    for name, (value, interval) in evaluation.metrics.items():
+        measured = number(value), number(evaluation.baseline[name]), ends(interval)
+        rows.append([METRICS[name].title, *measured, Cell(METRICS[name].words, "words")])
     heads = ["", "value", "baseline", "95 % interval", Cell("description", "words")]
     shown = table(heads, rows, kind="stacked", label="Metrics")
     largest = max(evaluation.per_class, key=lambda one: one.weight)
@@ -162,13 +159,10 @@ def calibration(report: Report) -> str:
     """Confidence against accuracy."""
     evaluation = report.evaluation
     rows = [
-        [
-            f"{one.low:.1f}–{one.high:.1f}", amount(one.weight), number(one.confidence),
-            number(one.accuracy), ends(one.interval),
-        ]
-        for one in evaluation.answers.bins
-        if one.weight > 0
-    ]  # fmt: skip
+        [f"{low:.1f}–{high:.1f}", amount(weight), *map(number, means), ends(interval)]
+        for low, high, weight, *means, interval in evaluation.answers.bins
+        if weight > 0
+    ]
     drawn = figures.picture(
         figures.draw_reliability, evaluation, "Accuracy against confidence",
         "above the number of rows in each bin. If the probabilities are calibrated, the "
@@ -252,15 +246,13 @@ def thresholds(report: Report) -> str:
 
 def curves(evaluation: Evaluation) -> str:
     """Both figures, if there are rows of two classes."""
-    answers, drawn = evaluation.answers, figures.drawn_scores(evaluation)
+    weight, drawn = evaluation.answers.weight, figures.drawn_scores(evaluation)
     if not drawn:
         return "<p>There are test rows of one class only: the curves are undefined.</p>"
     several = len(evaluation.classes) > 2
     mean, guess = ("mean area", "") if several else ("area", " Dotted: the share of the class.")
     area = float(np.mean([evaluation.per_class[of].auc for of in drawn]))
-    average = float(np.mean([
-        average_precision_score(*scores, sample_weight=answers.weight) for scores in drawn.values()
-    ]))  # fmt: skip
+    under = [average_precision_score(*one, sample_weight=weight) for one in drawn.values()]
     more = ""
     if several and len(drawn) < len(evaluation.classes):
         more = f" The {len(drawn)} most frequent classes are drawn, each against the rest."
@@ -270,7 +262,7 @@ def curves(evaluation: Evaluation) -> str:
     )  # fmt: skip
     precision = figures.picture(
         figures.draw_precision_recall, evaluation, "Precision against recall",
-        f"{mean} (average precision) {number(average)}.{guess}",
+        f"{mean} (average precision) {number(float(np.mean(under)))}.{guess}",
     )  # fmt: skip
     return f'<div class="figures">{roc}{precision}</div>'
 

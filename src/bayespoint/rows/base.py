@@ -124,9 +124,8 @@ def chosen_columns(names: Sequence[str], roles: Roles, path: Path) -> list[str]:
                 f"{path} has no column {name!r}. It has {', '.join(map(repr, names[:12]))}"
                 f"{' and more' if len(names) > 12 else ''}."
             )
-    found = list(features) if features is not None else [
-        name for name in names if name not in (target, weight)
-    ]  # fmt: skip
+    others = [name for name in names if name not in (target, weight)]
+    found = others if features is None else list(features)
     if target in found or weight in found:
         raise ValueError("features must name neither the labels (target) nor the weights.")
     if not found:
@@ -174,18 +173,16 @@ def check_finite(block: Block, k: int, *, is_known: bool = False) -> None:
         entries = sparse.coo_array(X)
         place = int(np.isfinite(entries.data).argmin())
         row, column = (int(index[place]) for index in entries.coords)
-        raise BlockError(
-            k, f"has {entries.data[place]} in row {row} (counted from 0), column {column}: remove "
-            "the row, or fill the value in"
-        )  # fmt: skip
+        what = f"has {entries.data[place]} in row {row} (counted from 0), column {column}"
+        raise BlockError(k, f"{what}: remove the row, or fill the value in")
     if y is not None and y.dtype.kind == "f" and np.isnan(y).any():
         raise BlockError(k, f"has no label in row {int(np.isnan(y).argmax())}: remove the row")
     if weight is not None and len(weight):
         bad = ~(np.isfinite(weight) & (weight >= 0))
         if bad.any():
             row = int(bad.argmax())
-            raise BlockError(k, f"has the sample weight {weight[row]} in row {row}; sample weights "
-                                "must be finite and not negative")  # fmt: skip
+            what = f"has the sample weight {weight[row]} in row {row}"
+            raise BlockError(k, f"{what}; sample weights must be finite and not negative")
 
 
 def sampled_print(*arrays: Any) -> tuple:

@@ -115,14 +115,10 @@ def parse_costs(given: Sequence[str], classes: NDArray) -> NDArray[np.float64] |
 
 def tables(found: Evaluation) -> list[RenderableType]:
     """Metrics, confusion, rejection and costs, for the terminal."""
-    metrics = [
-        (
-            metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])),
-            metric.show(found.baseline[name]),
-        )
-        for name, (value, interval) in found.metrics.items()
-        for metric in [METRICS[name]]
-    ]  # fmt: skip
+    metrics = []
+    for name, (value, interval) in found.metrics.items():
+        show, ends = METRICS[name].show, " to ".join(map(METRICS[name].show, interval or []))
+        metrics.append((METRICS[name].name, show(value), ends, show(found.baseline[name])))
     labels = [str(label) for label in found.classes]
     confusion = [
         [label, *map(str, row)] for label, row in zip(labels, found.confusion, strict=True)
@@ -158,11 +154,7 @@ def cost_table(found: Evaluation) -> list[RenderableType]:
         return []
     form = cost_form(found)
     rows = [
-        (
-            way.words,
-            format(way.cost, form),
-            " to ".join(format(end, form) for end in way.interval or []),
-        )
+        (way.words, f"{way.cost:{form}}", " to ".join(f"{x:{form}}" for x in way.interval or []))
         for way in found.expected_costs
     ]
     heads = ["answers", "mean cost", "95 % interval"]

@@ -272,9 +272,8 @@ class NumbersTable(Table):
             texts = [row[place].plain for row in cells]
             words = [word for text in texts for word in text.split()] if is_words else texts
             least = max(map(cell_len, [*head.split(), *words]), default=0)
-            self.add_column(
-                head, justify="left" if is_words else "right", overflow="fold",
-                min_width=min(least, LONG) if is_words else least,
-            )  # fmt: skip
+            justify: Any = "left" if is_words else "right"
+            width = min(least, LONG) if is_words else least
+            self.add_column(head, justify=justify, overflow="fold", min_width=width)
         for row in cells:
             self.add_row(*row)
