@@ -182,6 +182,36 @@ def test_tables_with_categories():
     assert len(told.splitlines()) <= 11  # one screen
 
 
+def table_with_gaps():
+    """Numbers and categories, of which a third of the cells is missing; labels follow a number."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "city": rng.choice(["Kiel", "Ulm"], 80)})
+    table["member"], table["b"] = rng.random(80) < 0.5, rng.normal(size=80)
+    table.loc[::3, ["city", "b"]] = np.nan
+    return table, (table["a"] > 0).to_numpy()
+
+
+def test_a_column_without_a_single_value():
+    """Rows that all lack a cell: what is typical of them is that it is missing."""
+    table, y = table_with_gaps()
+    clf = BayesPointClassifier(random_state=0).fit(table, y)
+    for one in explain(clf, table[::3][:3]):
+        pushes = {push.name: push for push in one.features}
+        assert max(abs(pushes[name].push) for name in ("city", "b")) < 1e-9
+        assert pd.isna(pushes["city"].typical) and pd.isna(pushes["b"].typical)
+        assert "city = missing (typical missing)" in str(one)
+
+
+def test_data_frames_of_polars():
+    polars = pytest.importorskip("polars")
+    table, y = table_with_gaps()
+    clf = BayesPointClassifier(random_state=0).fit(table, y)
+    expected = explain(clf, table[:2], training=table)
+    other = polars.from_pandas(table)
+    clf = BayesPointClassifier(random_state=0).fit(other, y)
+    assert [str(one) for one in explain(clf, other[:2], training=other)] == list(map(str, expected))
+
+
 def test_display_and_errors():
     clf = BayesPointClassifier(kernel="linear").fit(X, Y)
     display = ExplanationDisplay(explain(clf, X[:1])[0]).plot(n_features=3)

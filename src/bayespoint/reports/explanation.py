@@ -16,6 +16,7 @@ from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.html import short
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import to_host
+from bayespoint.tools.extras import require
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION, Axes, axes_or_new
@@ -202,7 +203,7 @@ def explain(
     parts = machine_of(clf)
     machine = parts.last
     model: Model = machine.model_
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X, training = in_pandas(X if hasattr(X, "shape") else np.asarray(X)), in_pandas(training)
 
     def prepared(rows: Any) -> Any:
         options: Any = {"accepts_sparse": model.accepts_sparse, "table": model.table}
@@ -262,15 +263,29 @@ def novelty(known: NDArray, new: NDArray) -> NDArray[np.float64]:
     return (1 + above.sum(axis=1)) / (1 + len(known))
 
 
+def in_pandas(rows: Any) -> Any:
+    """A data frame of another library as one of pandas, whose cells can be replaced."""
+    if not hasattr(rows, "columns") or hasattr(rows, "iloc"):
+        return rows
+    require("pandas", "cli", f"explain with a {type(rows).__name__} of another library")
+    import pandas as pd
+
+    return pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
+
+
 def typical_values(rows: Any) -> list[Any]:
-    """The median of each column, or its most frequent value."""
+    """The median of each column, or its most frequent value; missing where there is none."""
     if not hasattr(rows, "iloc"):
         dense = rows.toarray() if issparse(rows) else np.asarray(rows)
         return np.median(dense, axis=0).tolist()
-    return [
-        column.median() if column.dtype.kind in "iuf" else column.mode().iloc[0]
-        for _, column in rows.items()
-    ]
+    return [typical_value(column) for _, column in rows.items()]
+
+
+def typical_value(column: Any) -> Any:
+    """The same of a column of pandas."""
+    if column.dtype.kind in "iuf":
+        return column.median()
+    return next(iter(column.mode()), column.iloc[0])  # missing cells have no mode
 
 
 def pushes(clf: Any, row: Any, code: int, names: list[str], typical: Sequence[Any]) -> list[Push]:
