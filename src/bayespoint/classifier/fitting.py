@@ -239,7 +239,7 @@ def solve(
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
     if problem.groups is not None and posterior.is_gaussian:
-        leave_groups_out(posterior, space, problem.targets, problem.groups)
+        leave_groups_out(posterior, space, problem.targets, problem.groups, problem.weight)
     return posterior, run
 
 
