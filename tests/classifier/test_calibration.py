@@ -163,6 +163,38 @@ def test_intervals_cover_the_log_loss_of_rows_without_a_pattern():
     assert plain > now + 0.02  # the wrong variant: all of what losses say is believed
 
 
+def test_estimates_are_equal_to_their_number_and_to_equal_estimates():
+    one = Estimate(0.1, 0.05, 0.2)
+    number = 0.1
+    assert one == number and number == one and one == float(one)
+    assert (one != number) is False
+    assert one == Estimate(0.1, 0.05, 0.2) and one != Estimate(0.1, 0.05, 0.3) and one != 0.2
+    assert one == (0.1, 0.05, 0.2) and one != "0.1" and one != None  # noqa: E711
+    assert {one: 1}[0.1] == 1
+
+
+@pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
+def test_sums_and_products_of_estimates_keep_the_interval(number):
+    one = Estimate(0.25, 0.125, 0.5)
+    assert number - one == Estimate(1.75, 1.5, 1.875)
+    assert one - number == Estimate(-1.75, -1.875, -1.5)
+    assert one + number == number + one == Estimate(2.25, 2.125, 2.5)
+    assert number * one == one * number == Estimate(0.5, 0.25, 1.0)  # not six numbers
+    assert -number * one == Estimate(-0.5, -1.0, -0.25)
+    assert one / number == Estimate(0.125, 0.0625, 0.25)
+    assert f"{1 - one:.0%}" == "75% (50% to 88%)"
+
+
+def test_two_estimates_have_no_common_interval():
+    one, other = Estimate(0.5, 0.25, 1.0), Estimate(0.25, 0.125, 0.5)
+    for found, right in ((one - other, 0.25), (one / other, 2.0), (sum([one, other]), 0.75)):
+        assert type(found) is float and found == right
+    with pytest.raises(TypeError, match="unsupported operand"):
+        one + "a"
+    with pytest.raises(TypeError, match="operand"):
+        one - np.arange(3)
+
+
 def test_estimates_are_numbers():
     small, large = Estimate(0.1, 0.05, 0.2), Estimate(0.3, 0.2, 0.4)
     assert float(small) == 0.1 and np.mean([float(small), float(large)]) == 0.2

@@ -146,14 +146,17 @@ def temperature_of_losses(losses: NDArray[np.float64]) -> float:
 class Estimate(NamedTuple):
     """A number that is to be expected on new data, and its 95 % interval.
 
-    It can be used like the number: compared with others, converted and formatted.
+    It can be used like the number: compared with others, converted and formatted. Sums, differences
+    and products with numbers have an interval, too; those of two estimates are plain numbers.
 
     Examples
     --------
     >>> from bayespoint.classifier.calibration import Estimate
     >>> error = Estimate(0.087, 0.057, 0.124)
-    >>> float(error), error < 0.1, f"{error:.1%}", f"{error}"
-    (0.087, True, '8.7% (5.7% to 12.4%)', '0.087 (0.057 to 0.124)')
+    >>> float(error), error < 0.1, error == 0.087, f"{error:.1%}"
+    (0.087, True, True, '8.7% (5.7% to 12.4%)')
+    >>> print(1 - error)  # the accuracy
+    0.913 (0.876 to 0.943)
     >>> print(Estimate(0.2, 0.1, 1.5))  # with even decimals
     0.20 (0.10 to 1.50)
     """
@@ -174,6 +177,15 @@ class Estimate(NamedTuple):
     def __float__(self) -> float:
         return self.value
 
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: Any) -> bool:
+        return tuple(self) == other if isinstance(other, tuple) else self.value == other
+
+    def __ne__(self, other: Any) -> bool:
+        return not self == other
+
     def __lt__(self, other: Any) -> bool:
         return self.value < float(other)
 
@@ -185,6 +197,26 @@ class Estimate(NamedTuple):
 
     def __ge__(self, other: Any) -> bool:
         return self.value >= float(other)
+
+
+def carried(name: str) -> Callable[[Estimate, Any], Any]:
+    """An operation of floats for estimates: by a number it carries the interval along."""
+    operation = getattr(float, name)
+
+    def method(estimate: Estimate, other: Any) -> Any:
+        if isinstance(other, Estimate):
+            return operation(estimate.value, other.value)
+        if not isinstance(other, (int, float, np.integer, np.floating)):
+            return NotImplemented
+        value, *ends = (operation(one, float(other)) for one in estimate)
+        return Estimate(value, min(ends), max(ends))
+
+    return method
+
+
+for name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv"):
+    setattr(Estimate, f"__{name}__", carried(f"__{name}__"))
+Estimate.__array_ufunc__ = None  # type: ignore[attr-defined]  # NumPy's numbers leave it to these
 
 
 def expected_scores(

@@ -24,7 +24,7 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding
 from bayespoint.codings.ordinal import class_order
-from bayespoint.engines import Engine, ExpectationPropagation, Request, Run
+from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
@@ -203,11 +203,9 @@ def learn(
 
 
 def noise_of(problem: Problem) -> float | None:
-    """The noise of labels over the prior scale, where a basis can add to it: in probit tasks."""
-    engine, is_task = problem.engine, problem.coding.name in ("binary", "one_vs_rest")
-    is_probit = is_task and type(engine) is ExpectationPropagation and engine.noise > 0
-    is_known = is_probit and isinstance(engine.prior_scale, (int, float))
-    return float(engine.noise / engine.prior_scale) if is_known else None
+    """The noise of labels over the prior scale, where a basis can add to it: in separate tasks."""
+    is_task = problem.coding.name in ("binary", "one_vs_rest")
+    return problem.engine.basis_noise if is_task else None
 
 
 def make_space(parameters: Parameters, problem: Problem, *pivots: Any, noise: Any = None) -> Any:
@@ -241,7 +239,7 @@ def solve(
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
     if problem.groups is not None and posterior.is_gaussian:
-        leave_groups_out(posterior, space, problem.targets, problem.groups)
+        leave_groups_out(posterior, space, problem.targets, problem.groups, problem.weight)
     return posterior, run
 
 

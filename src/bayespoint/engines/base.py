@@ -229,6 +229,8 @@ class Engine(BaseEstimator):
         their group as well (``fit(..., groups=)``).
     trains_elsewhere : bool
         Whether samples can be trained by workers of a cluster (``request.trainer``).
+    basis_noise : float or None
+        Noise of labels over the prior scale, if what a basis leaves of a row may add to it.
 
     See Also
     --------
@@ -254,6 +256,7 @@ class Engine(BaseEstimator):
     learns_blocks: ClassVar[bool] = False
     trains_elsewhere: ClassVar[bool] = False
     leaves_groups_out: ClassVar[bool] = False
+    basis_noise: float | None = None
     codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

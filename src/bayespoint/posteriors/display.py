@@ -58,13 +58,9 @@ class MarginalDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        features: Sequence[int] = (0, 1, 2),
-        task: int = 0,
+        cls, estimator: Any, *, features: Sequence[int] = (0, 1, 2), task: int = 0,
         axes: Sequence[Axes] | None = None,
-    ) -> MarginalDisplay:
+    ) -> MarginalDisplay:  # fmt: skip
         """Plot the marginals of a fitted classifier, alone or as the last step of a pipeline.
 
         Parameters

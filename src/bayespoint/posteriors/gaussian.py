@@ -103,15 +103,11 @@ class GaussianPosterior(Posterior):
     messages: Messages | None = None
 
     def __init__(
-        self,
-        mean: NDArray[np.float64],
-        factor: NDArray[np.float64],
-        likelihood: Likelihood,
-        *,
+        self, mean: NDArray[np.float64], factor: NDArray[np.float64], likelihood: Likelihood, *,
         log_evidence: NDArray[np.float64] | None = None,
         left_out_log_probability: NDArray[np.float64] | None = None,
         messages: Messages | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._mean = mean
         self.factor = factor
         self.likelihood = likelihood

@@ -232,12 +232,9 @@ def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) ->
 
 
 def logistic(
-    features: NDArray,
-    is_yes: NDArray[np.bool_],
-    copies: NDArray,
-    mask: NDArray[np.bool_],
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_],
     start: NDArray[np.float64],
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]:  # fmt: skip
     """Coefficients, by Newton steps from ``start``; those outside the mask are of the prior.
 
     The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior. It
@@ -275,12 +272,9 @@ def logistic(
 
 
 def held_out_scores(
-    features: NDArray,
-    is_yes: NDArray[np.bool_],
-    copies: NDArray,
-    mask: NDArray[np.bool_],
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_],
     start: NDArray[np.float64],
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]:  # fmt: skip
     """Log-odds of each half of the points with what was learned from the other."""
     scores = np.empty(is_yes.shape, order="F")
     for fold in (0, 1):

@@ -51,14 +51,9 @@ def takes_groups(estimator: Any) -> bool:
 
 
 def calibrate(
-    selective: Any,
-    source: str,
-    X: Any,
-    y: NDArray,
-    weight: ArrayLike | None,
-    groups: NDArray[np.intp] | None,
-    params: dict,
-) -> tuple[Any, RejectionCurve]:
+    selective: Any, source: str, X: Any, y: NDArray, weight: ArrayLike | None,
+    groups: NDArray[np.intp] | None, params: dict,
+) -> tuple[Any, RejectionCurve]:  # fmt: skip
     """The fitted classifier of a selective one, and its rejection curve on the calibration data.
 
     `source` is a key of SOURCES; `params` are for the fit.

@@ -76,15 +76,9 @@ class RejectionCurveDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        score: str | None = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> "RejectionCurveDisplay":
+        cls, estimator: Any, X: Any, y: ArrayLike, *, score: str | None = None,
+        name: str | None = None, **kwargs: Any,
+    ) -> "RejectionCurveDisplay":  # fmt: skip
         """Plot the curve of a fitted classifier on test data.
 
         Parameters
@@ -130,29 +124,18 @@ class RejectionCurveDisplay:
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        outputs: ArrayLike,
-        *,
-        y_pred: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        score: str = "max",
-        name: str | None = None,
+        cls, y_true: ArrayLike, outputs: ArrayLike, *, y_pred: ArrayLike | None = None,
+        classes: ArrayLike | None = None, score: str = "max", name: str | None = None,
         **kwargs: Any,
-    ) -> "RejectionCurveDisplay":
+    ) -> "RejectionCurveDisplay":  # fmt: skip
         """Plot the curve of labels and outputs; see :func:`rejection_curve` and :meth:`plot`."""
         curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
         return cls(curve, score=score, name=name).plot(**kwargs)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        max_rate: float = 1.0,
-        log_error: bool = False,
-        **kwargs: Any,
-    ) -> "RejectionCurveDisplay":
+        self, ax: Axes | None = None, *, name: str | None = None, max_rate: float = 1.0,
+        log_error: bool = False, **kwargs: Any,
+    ) -> "RejectionCurveDisplay":  # fmt: skip
         """Draw the curve.
 
         Parameters

@@ -202,13 +202,9 @@ class SelectiveClassifier(WrapsClassifier):
     n_jobs: int | None = None
 
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        **fit_params: Any,
-    ) -> "SelectiveClassifier":
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None, **fit_params: Any,
+    ) -> "SelectiveClassifier":  # fmt: skip
         """Fit the classifier and set the threshold.
 
         Parameters

@@ -152,12 +152,9 @@ def part(array: Any, begin: int, end: int) -> Any:
 
 
 def from_arrays(
-    X: ArrayLike,
-    y: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    *,
+    X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
     block_rows: int | None = None,
-) -> Blocks:
+) -> Blocks:  # fmt: skip
     """Blocks of arrays, which may be memory-mapped (``np.memmap``) or sparse (CSR).
 
     Parameters
@@ -191,12 +188,10 @@ def from_arrays(
 
 
 def from_npy(
-    X: str | os.PathLike[str],
-    y: str | os.PathLike[str] | ArrayLike | None = None,
-    sample_weight: str | os.PathLike[str] | ArrayLike | None = None,
-    *,
+    X: str | os.PathLike[str], y: str | os.PathLike[str] | ArrayLike | None = None,
+    sample_weight: str | os.PathLike[str] | ArrayLike | None = None, *,
     block_rows: int | None = None,
-) -> Blocks:
+) -> Blocks:  # fmt: skip
     """Blocks of .npy files, of which only a block at a time comes into memory.
 
     Parameters
@@ -269,12 +264,9 @@ class StoredPoints(Points):
 
 
 def prepare(
-    kernel: Kernel,
-    blocks: ArrayBlocks,
-    where: NDArray[np.int64],
-    scaling: Scaling | None,
+    kernel: Kernel, blocks: ArrayBlocks, where: NDArray[np.int64], scaling: Scaling | None,
     longest: NDArray,
-) -> Points:
+) -> Points:  # fmt: skip
     """Some points, and the longest of all as the last one."""
     return kernel.prepare(np.vstack([scaled_rows(blocks, where, scaling), longest]), training=True)
 

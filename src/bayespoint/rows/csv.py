@@ -23,15 +23,9 @@ class CsvBlocks(Blocks):
     """Lines of a CSV file, as :func:`from_csv` divides them."""
 
     def __init__(
-        self,
-        path: Path,
-        roles: Roles,
-        block_rows: int | None,
-        delimiter: str = ",",
-        encoding: str = "utf-8",
-        missing: Sequence[str] = (),
-        text: Sequence[str] = (),
-    ) -> None:
+        self, path: Path, roles: Roles, block_rows: int | None, delimiter: str = ",",
+        encoding: str = "utf-8", missing: Sequence[str] = (), text: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         check_encoding(encoding)
         if len(delimiter) != 1:
             raise ValueError(f"The delimiter must be a single character. Got {delimiter!r}.")
@@ -169,15 +163,10 @@ def find_places(file: Any, begin: int, rows: int, opening: re.Pattern[bytes]) ->
 
 
 def from_csv(
-    path: str | os.PathLike[str],
-    target: str | None = None,
-    *,
-    features: Sequence[str] | None = None,
-    sample_weight: str | None = None,
-    block_rows: int | None = None,
-    delimiter: str = ",",
-    encoding: str = "utf-8",
-) -> Blocks:
+    path: str | os.PathLike[str], target: str | None = None, *,
+    features: Sequence[str] | None = None, sample_weight: str | None = None,
+    block_rows: int | None = None, delimiter: str = ",", encoding: str = "utf-8",
+) -> Blocks:  # fmt: skip
     r"""Blocks of a CSV file, which is read once to find where they begin.
 
     Parameters

@@ -34,13 +34,9 @@ class Executor(ABC):
     """
 
     def run(
-        self,
-        function: BlockFunction,
-        blocks: Blocks,
-        arguments: Sequence[Any],
-        shared: Any,
+        self, function: BlockFunction, blocks: Blocks, arguments: Sequence[Any], shared: Any,
         expected: Sequence[tuple] | None = None,
-    ) -> tuple[list[Any], Any]:
+    ) -> tuple[list[Any], Any]:  # fmt: skip
         """Run ``function(block, k, arguments[k], shared)`` on all blocks.
 
         Parameters
@@ -129,14 +125,9 @@ class Tree:
 
 
 def run_on_block(
-    blocks: Blocks,
-    k: int,
-    function: BlockFunction,
-    argument: Any,
-    shared: Any,
-    expected: tuple | None = None,
-    block: Block | None = None,
-) -> tuple[Any, Any]:
+    blocks: Blocks, k: int, function: BlockFunction, argument: Any, shared: Any,
+    expected: tuple | None = None, block: Block | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """Run the function on block k, which is read unless it is given; errors name the block."""
     if block is None:
         block = read(blocks, k)

@@ -8,6 +8,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import make_space
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian import groups as module
 from bayespoint.engines.gaussian.groups import alike, in_turn, leave_groups_out, without
 
 ENGINES = {
@@ -89,6 +90,61 @@ def test_groups_are_left_out_as_if_refitted(engine, kernel):
     away = np.abs(found - refitted)[some]
     assert away.mean() < 1e-3 and away.max() < 1e-2
     assert np.abs(alone - refitted)[some].mean() > 5 * away.mean()  # leave-one-out is not that
+
+
+def tight(n_groups, size, spread):
+    """Groups of nearly equal rows, of a function that is not linear."""
+    rng = np.random.default_rng(4)
+    centre, groups = rng.normal(size=(n_groups, 3)), np.repeat(np.arange(n_groups), size)
+    f = 2 * np.sin(1.5 * centre[:, 0]) + centre[:, 1] * centre[:, 2] + rng.normal(size=n_groups)
+    return centre[groups] + spread * rng.normal(size=(len(groups), 3)), (f > 0)[groups], groups
+
+
+@pytest.mark.parametrize("kind", [ExpectationPropagation, LaplaceApproximation])
+@pytest.mark.parametrize(("kernel", "spread", "scale"), [("rbf", 0.05, 3.0), ("rbf", 0.5, 10.0),
+                                                         ("linear", 0.05, 3.0)])  # fmt: skip
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_messages_of_other_rows_follow(kind, kernel, spread, scale, is_weighted, monkeypatch):
+    X, y, groups = tight(30, 6, spread)
+    weight = np.random.default_rng(0).choice([1.0, 2.0, 3.0], len(y)) if is_weighted else 1 + 0 * y
+    machine = BayesPointClassifier(kernel=kernel, gamma=0.3, standardize=False, temperature=1.0,
+                                   engine=kind(prior_scale=scale))  # fmt: skip
+    found = machine.fit(X, y, weight, groups).posterior_.left_out_log_probability[:, 0]
+    monkeypatch.setattr(module, "WORK", 0.0)  # the wrong variant: others stay as they are
+    wrong = machine.fit(X, y, weight, groups).posterior_.left_out_log_probability[:, 0]
+    refitted = np.full(len(y), np.nan)
+    for group in range(0, 30, 3):
+        own = groups == group
+        p = machine.fit(X[~own], y[~own], weight[~own]).predict_proba(X[own])
+        refitted[own] = p[np.arange(own.sum()), y[own].astype(int)]
+    away, far = (np.nanmean(np.abs(np.exp(one) - refitted)) for one in (found, wrong))
+    assert away < 5e-4  # half of what is asked for
+    assert far > 1e-3 or (kernel == "linear" and far > 5 * away)
+
+
+def test_groups_of_most_influence_come_first(monkeypatch):
+    X, y, groups = tight(30, 6, 0.05)
+    machine = classifier("ep", kernel="rbf")
+    answers = []
+    for work in (0.0, 1e6, 1e9):
+        monkeypatch.setattr(module, "WORK", work)
+        answers.append(machine.fit(X, y, groups=groups).posterior_.left_out_log_probability[:, 0])
+    none, some, whole = answers
+    changed = np.unique(groups[some != none])
+    assert 1 <= len(changed) < 15
+    np.testing.assert_array_equal(some[some != none], whole[some != none])
+    change = np.array([np.abs(np.exp(whole) - np.exp(none))[groups == k].max() for k in range(30)])
+    assert change[changed].mean() > 2 * np.delete(change, changed).mean()
+
+
+def test_messages_that_find_no_rest_leave_the_answer(monkeypatch):
+    X, y, groups = tight(20, 4, 0.05)
+    monkeypatch.setattr(module, "STEPS", 1)
+    machine = classifier("ep", kernel="rbf")
+    few = machine.fit(X, y, groups=groups).posterior_.left_out_log_probability
+    monkeypatch.setattr(module, "WORK", 0.0)
+    none = machine.fit(X, y, groups=groups).posterior_.left_out_log_probability
+    np.testing.assert_array_equal(few, none)
 
 
 def test_joint_groups_are_left_out_as_if_refitted():

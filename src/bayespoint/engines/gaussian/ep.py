@@ -265,6 +265,13 @@ class ExpectationPropagation(Propagation):
         check_choice(self, "schedule", ("sequential", "parallel"))
         super().check()
 
+    @property
+    def basis_noise(self) -> float | None:  # type: ignore[override]
+        """The noise of outputs over their prior scale, if both are known and there is some."""
+        if self.noise > 0 and isinstance(self.prior_scale, (int, float)):
+            return float(self.noise / self.prior_scale)
+        return None
+
     def for_sparse(self) -> Engine | None:
         """The same with independent weights; None with a prior in which they are not."""
         if self.prior_covariance is not None:
