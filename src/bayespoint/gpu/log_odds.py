@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bayespoint.gpu import source
 from bayespoint.gpu.arrays import to_device
-from bayespoint.tools.arrays import to_host
+from bayespoint.tools.arrays import is_tensor, softmax, to_host
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
 ENOUGH = 1e-3  # gain of a last step in a sum of losses
@@ -39,7 +40,9 @@ def log_loss(scores: Any, yes: Any) -> Any:
 
 def probabilities(scores: Any) -> Any:
     """Probability of "yes" of the only task, or of each class."""
-    return scores.sigmoid() if scores.shape[-1] == 1 else scores.softmax(dim=-1)
+    if scores.shape[-1] > 1:
+        return softmax(scores)
+    return scores.sigmoid() if is_tensor(scores) else expit(scores)
 
 
 def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:

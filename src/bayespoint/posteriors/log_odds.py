@@ -6,28 +6,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_expit, log_softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.tools.arrays import (
-    Array,
-    beside,
-    float64,
-    is_tensor,
-    kept,
-    namespace,
-    to_host,
-    with_column,
-)
-from bayespoint.tools.attributes import finite, need
+from bayespoint.gpu.log_odds import probabilities
+from bayespoint.tools import arrays
+from bayespoint.tools.arrays import Array, beside, float64, is_tensor, kept, namespace, softmax
+from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.numbers import TINY
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
-POINTS_PER_NUMBER = {"classes": 5, "matrix": 100}  # that is learned
+POINTS_PER_NUMBER = {"classes": 5, "matrix": 100, "random": 100}  # that is learned
 SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
 CLEARLY = 1.0  # standard errors by which more numbers must be better at points left out
+SURELY = 2.0  # the same for labels at random, which no prior keeps away
+FACTORS, SHARES = (-3.0, 3.0), (-12.0, 3.0)  # bounds on log kappa and the logit of epsilon
 TERMS = 4  # of a series in the leverage of a point: about 0.2 where points are few
 FIRST = 1e-6  # log-odds by which the class of the largest output exceeds those that it shares with
 FARTHEST = 600.0  # difference of log-odds whose exponential is finite
@@ -48,6 +43,8 @@ class LogOdds:
     follows : bool
         Whether the outputs decide. The class of the largest output, and those whose log-odds are
         above its own, then share the mean of their probabilities.
+    random_share : float
+        Share of the labels that are drawn at random, all classes being as likely.
 
     Examples
     --------
@@ -58,24 +55,25 @@ class LogOdds:
            [-1.]])
     """
 
-    follows = False  # also of files that do not have it
+    follows, random_share = False, 0.0  # also of files that do not have them
 
     def __init__(
-        self, matrix: NDArray[np.float64], offset: NDArray[np.float64], follows: bool = False
+        self, matrix: NDArray, offset: NDArray, follows: bool = False, random_share: float = 0.0
     ) -> None:
-        self.matrix = matrix
-        self.offset = offset
-        self.follows = follows
+        self.matrix, self.offset = matrix, offset
+        self.follows, self.random_share = follows, random_share
 
     def __call__(self, outputs: Any) -> Any:
-        """A f + b for each row of outputs, an array or a tensor."""
+        """Log-odds for each row of outputs, an array or a tensor."""
         scores = outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
-        return following(outputs, scores) if self.follows else scores
+        scores = following(outputs, scores) if self.follows else scores
+        return with_random(scores, self.random_share) if self.random_share else scores
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         finite(self.offset, "t", **finite(self.matrix, "tt"))
         need(isinstance(self.follows, bool), "whether outputs decide is not a bool")
+        number(self.random_share, 0, 1)
 
 
 def following(outputs: Array, scores: Array) -> Array:
@@ -98,6 +96,15 @@ def following(outputs: Array, scores: Array) -> Array:
     return xp.where(above, pooled, scores) + FIRST * leads
 
 
+def with_random(scores: Array, share: float) -> Array:
+    """Log-odds if a share of the labels is drawn at random."""
+    if scores.shape[1] == 1:
+        two = with_random(namespace(scores).concatenate([0.0 * scores, scores], axis=1), share)
+        return two[:, 1:] - two[:, :1]
+    p = (1 - share) * softmax(scores) + share / scores.shape[1]
+    return namespace(scores).log(p)
+
+
 def learn_log_odds(
     outputs: Any, targets: Any, weight: NDArray[np.float64] | None = None
 ) -> LogOdds:
@@ -112,6 +119,10 @@ def learn_log_odds(
 
     More numbers can make labels more likely and decide worse. Where their decisions are not better
     than those of the plain outputs at these points, the outputs decide.
+
+    Labels can be wrong far from all boundaries, where log-odds are large. If it is surely better,
+    a share of the labels is taken for random, and the log-odds of the others are larger by a
+    factor.
 
     Parameters
     ----------
@@ -140,18 +151,24 @@ def learn_log_odds(
     """
     f, yes, copies, n_known = known(outputs, targets, weight)
     n_tasks, scale = f.shape[1], learn_scale(f, yes, copies)
-    features = with_column(scale * f, copies**0)
+    features = arrays.with_column(scale * f, copies**0)
     learned = coefficients = beside(f, np.eye(n_tasks, n_tasks + 1))
-    losses, plain, follows = log_loss(scale * f, yes), mistakes(f, yes), False
+    best, plain, follows = scale * f, mistakes(f, yes), False
+    losses = log_loss(best, yes)
     for mask in learnable(n_tasks, n_known):
         learned, inverse = logistic(features, yes, copies, mask, learned)
         scores = left_out_scores(features, yes, copies, mask, learned, inverse)
         others = log_loss(scores, yes)
-        is_better, n_worse = compare(losses - others, mistakes(scores, yes) - plain, copies)
-        if is_better:
-            coefficients, losses, follows = learned, others, n_worse >= 0
-    found = to_host(coefficients)
-    return LogOdds(scale * found[:, :-1], found[:, -1].copy(), follows)
+        if is_clear(losses - others, copies):
+            coefficients, losses, best = learned, others, scores
+            follows = not is_clear(plain - mistakes(scores, yes), copies, 0.0)
+    found, factor, share = arrays.to_host(coefficients), 1.0, 0.0
+    if n_known >= 2 * POINTS_PER_NUMBER["random"]:
+        both = learn_random(best, yes, copies)
+        gain = losses - log_loss(with_random(both[0] * best, both[1]), yes)
+        if is_clear(gain - unlikely(*both) / n_known, copies, SURELY):
+            factor, share = both
+    return LogOdds(factor * scale * found[:, :-1], factor * found[:, -1], follows, share)
 
 
 def known(
@@ -214,13 +231,6 @@ def mistakes(scores: Array, is_yes: Array) -> Array:
     if scores.shape[1] == 1:
         return float64((scores > 0) != (is_yes > 0))[:, 0]
     return float64(scores.argmax(1) != is_yes.argmax(1))
-
-
-def probabilities(scores: Array) -> Array:
-    """Probability of "yes" of the only task, or of each class."""
-    if is_tensor(scores):
-        return on_device.probabilities(scores)
-    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
 
 
 def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
@@ -313,10 +323,41 @@ def left_out_scores(
     return (scores + moved).T
 
 
-def compare(gain: Array, more: Array, copies: Array) -> tuple[bool, float]:
-    """Whether the mean of gains is clearly above 0, and the sum of ``more``."""
-    sums = copies @ namespace(gain).stack([gain**0, gain, gain**2, more], 1)
-    total, first, second, n_more = sums.tolist()  # the only wait for a device
+def learn_random(scores: Array, is_yes: Array, copies: Array) -> tuple[float, float]:
+    r"""The kappa and epsilon that make labels likely.
+
+    Their probabilities are :math:`(1 - \epsilon) p + \epsilon / K`, p being that of log-odds
+    :math:`\kappa s` and K the number of classes. The logarithm of kappa is N(0, 1), and one label
+    more was random, so that points without an error do not make it certain.
+    """
+    xp, yes = namespace(scores), float64(is_yes)
+    if scores.shape[1] == 1:
+        scores, yes = (
+            xp.concatenate(two, axis=1) for two in ((0 * scores, scores), (1 - yes, yes))
+        )
+
+    def loss(at: NDArray) -> tuple[float, NDArray]:
+        factor, share = np.exp(at[0]), expit(at[1])
+        p = softmax(factor * scores)
+        own, along = (p * yes).sum(1), ((yes - p) * scores).sum(1)
+        total = (1 - share) * own + share / scores.shape[1]
+        slopes = (1 - share) * own * along / total, (1 / scores.shape[1] - own) / total
+        sums = (copies @ xp.stack([xp.log(total), *slopes], 1)).tolist()
+        slope = at[0] - factor * sums[1], share - 1 - share * (1 - share) * sums[2]
+        return unlikely(factor, share) - sums[0], np.array(slope)
+
+    found = minimize(loss, [0.0, -4.0], jac=True, method="L-BFGS-B", bounds=(FACTORS, SHARES)).x
+    return float(np.exp(found[0])), float(expit(found[1]))
+
+
+def unlikely(factor: float, share: float) -> float:
+    """Minus the logarithm of the prior of kappa and epsilon."""
+    return float(np.log(factor) ** 2 / 2 - np.log(share))
+
+
+def is_clear(gain: Array, copies: Array, clearly: float = CLEARLY) -> bool:
+    """Whether the mean of gains is so many standard errors above 0."""
+    sums = copies @ namespace(gain).stack([gain**0, gain, gain**2], 1)
+    total, first, second = sums.tolist()  # the only wait for a device
     mean = first / total
-    error = np.sqrt(max(0.0, second / total - mean**2) / total)
-    return bool(mean > CLEARLY * error), n_more
+    return bool(mean > clearly * np.sqrt(max(0.0, second / total - mean**2) / total))
