@@ -69,6 +69,17 @@ def test_few_points_without_an_error_are_not_certain():
     assert 0.6 < probability[2, 0] < 0.95
 
 
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_many_copies_without_an_error(n_tasks):
+    """The largest scale that is tried; it was an error of a bracket without a root."""
+    outputs, targets = simulate(20, 1e9 * np.eye(n_tasks), np.zeros(n_tasks))
+    outputs += targets  # not near 0
+    scale = learn_scale(outputs, targets > 0, np.full(20, 1e6))
+    assert scale > learn_scale(outputs, targets > 0, np.ones(20))
+    probability = learn_log_odds(outputs, targets, np.full(20, 1e6))(outputs)
+    assert np.isfinite(probability).all()
+
+
 def test_points_without_outputs_are_left_out():
     outputs, targets = simulate(500, *ONE)
     some = np.vstack([outputs, np.full((50, 3), np.nan)])

@@ -252,8 +252,8 @@ def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
         return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
 
     low, high = -6.0, 6.0
-    if slope(low) >= 0:  # outputs say nothing, or the opposite
-        return float(np.exp(low) / size)
+    if slope(low) >= 0 or slope(high) <= 0:  # outputs say nothing, or the opposite; or all
+        return float(np.exp(low if slope(low) >= 0 else high) / size)
     return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / size)
 
 
