@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.posteriors.test_log_odds import lopsided, random_labels
+from tests.posteriors.test_log_odds import lopsided
+from tests.posteriors.test_random_labels import random_labels
 
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.codings import make_coding
