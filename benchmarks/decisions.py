@@ -66,7 +66,7 @@ def harder_sets(n: int) -> Iterator[tuple[str, tuple, dict[str, Any]]]:
 
 
 def measured(data: tuple, seed: int, **params: Any) -> list[float]:
-    """Errors and log-losses on the test points, and whether the outputs decide."""
+    """Errors and log-losses on the test points, whether the outputs decide, random labels in %."""
     X, y, X_test, y_test = data
     clf = BayesPointClassifier(
         **{"kernel": "poly", "degree": 5, "gamma": 1.0, "normalize": True, **params},
@@ -80,10 +80,10 @@ def measured(data: tuple, seed: int, **params: Any) -> list[float]:
     outputs = clf.decision_function(X_test)
     found = []
     for follows in (True, False, rule.follows):
-        scores = LogOdds(rule.matrix, rule.offset, follows)(outputs)
+        scores = LogOdds(rule.matrix, rule.offset, follows, rule.random_share)(outputs)
         found.append(100 * np.mean(scores.argmax(axis=1) != y_test))
         found.append(-np.mean(log_softmax(scores, axis=1)[np.arange(len(y_test)), y_test]))
-    return [*found, rule.follows]
+    return [*found, rule.follows, 100 * rule.random_share]
 
 
 def main() -> None:
@@ -96,13 +96,13 @@ def main() -> None:
     for name, data, params in harder_sets(3000 if given.quick else 60_000):
         seeds = range(1 if given.quick else 3)
         runs = [measured(data, seed, device=given.device, **params) for seed in seeds]
-        *numbers, follows = np.mean(runs, axis=0)
+        *numbers, follows, random = np.mean(runs, axis=0)
         cells = (f"{one:.{2 + 2 * (k % 2)}f}" for k, one in enumerate(numbers))
-        rows.append((name, *cells, f"{follows:.1f}"))
+        rows.append((name, *cells, f"{follows:.1f}", f"{random:.1f}"))
     table(
         "Decisions of outputs, of log-odds, and of the rule; how often it takes the outputs",
         ("digits", "outputs: error %", "log-loss", "log-odds: error %", "log-loss",
-         "rule: error %", "log-loss", "outputs"),
+         "rule: error %", "log-loss", "outputs", "random labels %"),
         rows,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.posteriors.test_log_odds import lopsided
+from tests.posteriors.test_random_labels import random_labels
 
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.codings import make_coding
@@ -38,6 +39,18 @@ def test_the_same_log_odds(n, t, weighted, device):
     assert np.allclose(found.matrix, expected.matrix, rtol=1e-5, atol=1e-5)
     assert np.allclose(found.offset, expected.offset, rtol=1e-5, atol=1e-5)
     assert found.follows == expected.follows
+    assert found.random_share == pytest.approx(expected.random_share, rel=1e-3)
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_random_labels_on_a_device_as_on_the_cpu(n_tasks, device):
+    outputs, targets = random_labels(6000, n_tasks, 0.15)
+    expected = learn_log_odds(outputs, targets)
+    found = learn_log_odds(*(torch.tensor(a, device=device) for a in (outputs, targets)))
+    assert found.random_share == pytest.approx(expected.random_share, rel=1e-3)
+    assert expected.random_share > 0.1
+    there = found(torch.tensor(outputs, device=device)).cpu().numpy()
+    np.testing.assert_allclose(there, expected(outputs), atol=1e-3)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -11,9 +11,10 @@ from bayespoint.posteriors.log_odds import (
     LogOdds,
     following,
     forms,
-    from_all,
+    is_clear,
     learn_log_odds,
     learn_scale,
+    left_out_scores,
     log_loss,
     logistic,
 )
@@ -66,6 +67,19 @@ def test_few_points_without_an_error_are_not_certain():
     assert 0.6 < probability[2, 0] < 0.95
 
 
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_many_copies_without_an_error(n_tasks):
+    """The largest scale that is tried, e^6 over a typical size: no scale has a slope of 0."""
+    outputs, targets = simulate(300, 1e9 * np.eye(n_tasks), np.zeros(n_tasks))
+    outputs[0] = np.eye(n_tasks)[0] * 1e-3  # right, and near the boundary
+    targets[0] = 2 * np.eye(n_tasks)[0] - 1
+    margins = np.sort(outputs if n_tasks > 1 else np.column_stack([0 * outputs, outputs]), axis=1)
+    size = np.sqrt(np.mean((margins[:, -1] - margins[:, -2]) ** 2))
+    many = np.full(300, 1e6)
+    assert learn_scale(outputs, targets > 0, many) == pytest.approx(np.exp(6) / size)
+    assert np.isfinite(learn_log_odds(outputs, targets, many)(outputs)).all()
+
+
 def test_points_without_outputs_are_left_out():
     outputs, targets = simulate(500, *ONE)
     some = np.vstack([outputs, np.full((50, 3), np.nan)])
@@ -112,7 +126,7 @@ def test_newton_steps_find_the_optimum_of_the_posterior(n_tasks):
     weight = np.random.default_rng(0).uniform(0.5, 3, 400)
     features = np.column_stack([outputs, np.ones(400)])
     for mask in forms(n_tasks).values():
-        found = logistic(features, targets > 0, weight, mask, np.eye(n_tasks, n_tasks + 1))
+        found, _ = logistic(features, targets > 0, weight, mask, np.eye(n_tasks, n_tasks + 1))
 
         def loss(values):
             total = weight @ log_loss(features @ values.T, targets > 0)
@@ -135,7 +149,7 @@ def test_a_weak_prior_gives_logistic_regression():
     outputs, targets = simulate(300, np.array([[5.0]]), np.array([1.0]))
     features = np.column_stack([outputs, np.ones(300)])
     every = np.array([[True, True]])
-    found = logistic(features, targets > 0, np.full(300, 1e6), every, np.eye(1, 2))
+    found, _ = logistic(features, targets > 0, np.full(300, 1e6), every, np.eye(1, 2))
     reference = LogisticRegression(C=np.inf, tol=1e-10).fit(outputs, targets[:, 0])
     np.testing.assert_allclose(found, [[reference.coef_[0, 0], reference.intercept_[0]]], rtol=1e-3)
 
@@ -209,11 +223,84 @@ def test_far_scores_stay_finite():
     assert found.argmax() == 0
 
 
-def test_losses_of_all_points_from_those_of_halves():
-    x, new = np.random.default_rng(3).normal(size=(2, 10_000, 20))  # a mean of n: 1 + 1 / n
-    halves = np.where(np.arange(20) % 2, x[:, ::2].mean(1)[:, None], x[:, 1::2].mean(1)[:, None])
-    held_out, own = ((x - halves) ** 2).mean(axis=1), x.var(axis=1)
-    truth = ((new - x.mean(axis=1)[:, None]) ** 2).mean(axis=1)
-    for losses, is_right in ((from_all(held_out, own), True), (held_out, False)):
-        gap = losses - truth
-        assert (abs(gap.mean()) < 5 * gap.std() / 100) == is_right
+def posed(outputs, targets, weight=None):
+    """Features, labels, weights and the prior's coefficients of a logistic regression."""
+    n, n_tasks = outputs.shape
+    features = np.column_stack([outputs, np.ones(n)])
+    weight = np.ones(n) if weight is None else weight
+    return features, targets > 0, weight, np.eye(n_tasks, n_tasks + 1)
+
+
+@pytest.mark.parametrize("form", ["classes", "matrix"])
+@pytest.mark.parametrize(("n", "n_tasks"), [(12, 1), (40, 1), (60, 3)])
+def test_left_out_scores_are_those_of_refits(n, n_tasks, form):
+    """To a tenth of what a point moves; the wrong variant has the point's weight only once."""
+    outputs, targets = simulate(n, 4 * np.eye(n_tasks), np.ones(n_tasks))
+    weight = np.random.default_rng(0).integers(1, 4, n).astype(float)
+    features, is_yes, weight, start = posed(3 * outputs, targets, weight)
+    mask = forms(n_tasks).get(form, np.ones((1, 2), dtype=bool))
+    learned, inverse = logistic(features, is_yes, weight, mask, start)
+    own, refits = features @ learned.T, np.empty(is_yes.shape)
+    for i in range(n):
+        others = np.where(np.arange(n) == i, 0.0, weight)
+        refits[i] = features[i] @ logistic(features, is_yes, others, mask, learned)[0].T
+
+    def gap(copies):
+        found = left_out_scores(features, is_yes, copies, mask, learned, inverse)
+        return np.linalg.norm(found - refits) / np.linalg.norm(own - refits)
+
+    assert gap(weight) < 0.1
+    assert gap(np.ones(n)) > 0.3
+
+
+def test_left_out_losses_are_those_of_new_points():
+    """The wrong variants: points that were learned from, and halves that test each other."""
+    gaps = []
+    for seed in range(100):
+        features, is_yes, weight, start = posed(*simulate(400, *MATRIX, seed=seed))
+        mask = forms(3)["matrix"]
+        learned, inverse = logistic(features, is_yes, weight, mask, start)
+        left_out = left_out_scores(features, is_yes, weight, mask, learned, inverse)
+        new = posed(*simulate(20_000, *MATRIX, seed=1000 + seed))
+        truth = log_loss(new[0] @ learned.T, new[1]).mean()
+        # What chance has put into these points is in all three.
+        best = log_loss(features[:, :-1] @ MATRIX[0].T, is_yes).mean()
+        truth -= log_loss(new[0][:, :-1] @ MATRIX[0].T, new[1]).mean()
+        halves = two_folds(features, is_yes, weight, mask)
+        scores = left_out, features @ learned.T, halves
+        gaps.append([log_loss(one, is_yes).mean() - best - truth for one in scores])
+    tolerance = 5 * np.std(gaps, axis=0) / 10
+    assert (np.abs(np.mean(gaps, axis=0)) < tolerance).tolist() == [True, False, False]
+
+
+def two_folds(features, is_yes, weight, mask):
+    """Scores of rows of even number with what is learned from the others, and the reverse."""
+    scores = np.empty(is_yes.shape)
+    for here, there in (
+        (slice(0, None, 2), slice(1, None, 2)),
+        (slice(1, None, 2), slice(0, None, 2)),
+    ):
+        problem = features[there], is_yes[there], weight[there]
+        scores[here] = features[here] @ logistic(*problem, mask, np.eye(*mask.shape))[0].T
+    return scores
+
+
+def test_rows_that_alternate_between_two_sources():
+    """As the digits of MNIST do: halves by parity then learn from one what the other denies."""
+    sure, unsure = simulate(6000, 8 * MATRIX[0], np.zeros(3)), simulate(6000, *MATRIX, seed=1)
+    outputs, targets = (
+        np.stack(both, axis=1).reshape(12_000, 3) for both in zip(sure, unsure, strict=True)
+    )
+    learned = learn_log_odds(outputs, targets)
+    assert np.count_nonzero(learned.matrix) == 9
+    order = np.random.default_rng(0).permutation(12_000)
+    other = learn_log_odds(outputs[order], targets[order])
+    np.testing.assert_allclose(other.matrix, learned.matrix, rtol=1e-3, atol=1e-3)
+    assert other.follows == learned.follows
+    scale = learn_scale(outputs, targets > 0, np.ones(12_000))
+    features, is_yes, weight, _ = posed(scale * outputs, targets)
+    simple = log_loss(scale * outputs, is_yes)
+    for rows, rejects in ((slice(None), True), (order, False)):  # the wrong variant
+        halves = two_folds(features[rows], is_yes[rows], weight, forms(3)["matrix"])
+        gain = simple[rows] - log_loss(halves, is_yes[rows])
+        assert is_clear(gain, weight) != rejects

@@ -1,116 +1,32 @@
 """Log-odds from outputs, learned on a device; see ``bayespoint.posteriors.log_odds``.
 
-The steps are those of the CPU. All numbers stay on the device, but for a few by which the host
-decides whether to go on. Both halves of the points, which test each other, are one batch.
+All numbers stay on the device, but for a few by which the host decides whether to go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bayespoint.gpu import source
 from bayespoint.gpu.arrays import to_device
-from bayespoint.tools.arrays import to_host
+from bayespoint.tools.arrays import is_tensor, softmax, to_host
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
-ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
+ENOUGH = 1e-3  # gain of a last step in a sum of losses
 SMALL_STEP = 1e-6  # of a logarithm: the next step of Newton's iteration would be far smaller
 
 
-def learn(
-    outputs: Any,
-    targets: Any,
-    weight: NDArray[np.float64] | None,
-    most: int,
-    allowed: Callable[[int], list[NDArray[np.bool_]]],
-    prior: tuple[NDArray, NDArray],
-    clearly: float,
-    from_all: Callable[[Any, Any], Any],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
-    """Matrix and offset of the log-odds, and whether the outputs decide.
+def in_whole_pieces(f: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
+    """The same, labels as numbers, and points of weight 0 that make pieces of equal size."""
+    from torch.nn.functional import pad
 
-    Parameters
-    ----------
-    outputs, targets : tensor of shape (n_points, n_tasks)
-        Honest outputs, and labels -1 and +1.
-    weight : ndarray of shape (n_points,) or None
-        Weights of the points.
-    most : int
-        Points to learn from.
-    allowed : callable
-        Takes the number of points; returns the numbers of (A, b) that each form learns, from the
-        simplest on.
-    prior : tuple of ndarray
-        Centre and precision of (A, b).
-    clearly : float
-        Standard errors by which a form must be better.
-    from_all : callable
-        Losses of what is learned from all points, from held-out ones and their own.
-    """
-    import torch
-
-    known = outputs.isfinite().all(dim=1).nonzero()[:, 0]
-    known = known[:: max(1, -(-len(known) // most))]
-    f, yes = outputs[known].double(), (targets[known] > 0).double()
-    copies = torch.ones_like(f[:, 0])
-    if weight is not None:
-        copies = to_device(weight, f.device, torch.float64)[known]
-    n_more = -len(known) % (2 * PIECES)  # points of weight 0 make halves and pieces equal
-    f, yes = (torch.nn.functional.pad(one, (0, 0, 0, n_more)) for one in (f, yes))
-    copies = torch.nn.functional.pad(copies, (0, n_more))
-    scale = learn_scale(f, yes, copies)
-    features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
-    losses, plain = log_loss(features[:, :-1], yes), mistakes(f, yes)
-    halves, whole = in_halves(features, yes, copies), (features[None], yes[None], copies[None])
-    centre, precision = (to_device(one, f.device) for one in prior)
-    coefficients, start, sums = centre, torch.stack([centre, centre]), None
-    follows = False
-    for mask in allowed(len(known)):
-        chosen = to_device(np.flatnonzero(mask).astype(np.int32), f.device)
-        start, sums = newton(*halves, chosen, (centre, precision), start, sums)
-        scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
-        learned = newton(*whole, chosen, (centre, precision), start.mean(dim=0)[None])[0][0]
-        others, wrong = (
-            from_all(of(scores, halves[1]).T.reshape(-1), of(features @ learned.T, yes))
-            for of in (log_loss, mistakes)
-        )
-        is_better, n_worse = compare(losses - others, wrong - plain, copies, clearly)
-        if is_better:
-            losses, coefficients, follows = others, learned, n_worse >= 0
-    found = to_host(coefficients)
-    return scale * found[:, :-1], found[:, -1].copy(), follows
-
-
-def compare(gain: Any, more: Any, copies: Any, clearly: float) -> tuple[bool, float]:
-    """Whether the mean of gains is some standard errors above 0, and the sum of ``more``."""
-    import torch
-
-    sums = copies @ torch.stack([gain**0, gain, gain**2, more], dim=1)
-    total, first, second, n_more = sums.tolist()  # the only wait for the device
-    mean = first / total
-    error = np.sqrt(max(0.0, second / total - mean**2) / total)
-    return bool(mean > clearly * error), n_more
-
-
-def mistakes(scores: Any, yes: Any) -> Any:
-    """1 where a point is decided wrongly, else 0."""
-    if scores.shape[-1] == 1:
-        return ((scores > 0) != (yes > 0))[..., 0].double()
-    return (scores.argmax(dim=-1) != yes.argmax(dim=-1)).double()
-
-
-def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
-    """Points of even and of odd number as a batch of two."""
-    n = len(copies) // 2
-    return (
-        features.reshape(n, 2, -1).transpose(0, 1).contiguous(),
-        yes.reshape(n, 2, -1).transpose(0, 1).contiguous(),
-        copies.view(n, 2).T.contiguous(),
-    )
+    n_more = -len(f) % PIECES
+    f, yes = (pad(one.double(), (0, 0, 0, n_more)) for one in (f, yes))
+    return f, yes, pad(copies, (0, n_more))
 
 
 def log_loss(scores: Any, yes: Any) -> Any:
@@ -124,7 +40,9 @@ def log_loss(scores: Any, yes: Any) -> Any:
 
 def probabilities(scores: Any) -> Any:
     """Probability of "yes" of the only task, or of each class."""
-    return scores.sigmoid() if scores.shape[-1] == 1 else scores.softmax(dim=-1)
+    if scores.shape[-1] > 1:
+        return softmax(scores)
+    return scores.sigmoid() if is_tensor(scores) else expit(scores)
 
 
 def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
@@ -140,7 +58,7 @@ def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
         margins = (outputs * yes).sum(1) - outputs.masked_fill(yes > 0, -torch.inf).amax(1)
     sums = torch.stack([copies @ margins**2, copies.sum(), copies @ (yes * outputs).sum(dim=1)])
     square, total, right = sums.tolist()
-    size = np.sqrt(square / total)
+    size = np.sqrt(square / total) if total else 0.0
     if size == 0:
         return 1.0
     unit, right = outputs / size, right / size
@@ -167,28 +85,39 @@ def under_softmax(outputs: Any, copies: Any, scale: float) -> tuple[float, float
     return float(copies @ along), float(copies @ spread)
 
 
-def newton(
+def logistic(
     features: Any,
     yes: Any,
     copies: Any,
-    chosen: Any,
-    prior: tuple[Any, Any],
+    mask: NDArray[np.bool_],
     start: Any,
-    sums: Any = None,
+    prior: tuple[NDArray, NDArray],
+) -> tuple[Any, Any]:
+    """Coefficients, by Newton steps from ``start``, and the inverse of their Hessian."""
+    import torch
+
+    chosen = to_device(np.flatnonzero(mask).astype(np.int32), features.device)
+    there = tuple(to_device(one, features.device) for one in prior)
+    problem = features[None], yes[None], copies[None]
+    ahead, sums = newton(*problem, chosen, there, start[None])
+    return ahead[0], torch.cholesky_inverse(factors(sums, chosen.long(), there[1])[0])
+
+
+def newton(
+    features: Any, yes: Any, copies: Any, chosen: Any, prior: tuple[Any, Any], start: Any
 ) -> tuple[Any, Any]:
     """Coefficients of a batch of problems; those that are not chosen are those of the prior.
 
-    ``sums`` are those at the start, if they are known. Returns the sums of the last step as well;
-    what this changes is below the rounding of the loss.
+    Returns the sums of the last step as well; what this changes is below the rounding of the loss.
     """
     import torch
 
     at, index = prior[0].repeat(len(start), 1, 1), chosen.long()
     at.flatten(1)[:, index] = start.flatten(1)[:, index]
-    sums = sum_up(features, yes, copies, at) if sums is None else sums
+    sums = sum_up(features, yes, copies, at)
     ahead, loss, gain = step_from(sums, at, chosen, prior)
     for _ in range(50):
-        if gain.max() < ENOUGH[len(at)]:
+        if gain.max() < ENOUGH:
             return ahead, sums
         there = sum_up(features, yes, copies, ahead)
         further, after, next_gain = step_from(there, ahead, chosen, prior)
@@ -219,17 +148,24 @@ def step_by_factors(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> 
 
     centre, precision = prior
     size = centre.numel()
-    loss, slope, curvature = sums.split([1, size, size**2], dim=1)
+    loss, slope, _ = sums.split([1, size, size**2], dim=1)
     pull = precision * (at - centre)
     slope = (slope + pull.flatten(1))[:, chosen]
-    curvature = curvature.view(-1, size, size)[:, chosen][:, :, chosen]
-    factor, _ = torch.linalg.cholesky_ex(curvature + torch.diag(precision.flatten()[chosen]))
-    steps = torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+    steps = torch.cholesky_solve(slope[:, :, None], factors(sums, chosen, precision))[:, :, 0]
     ahead = at.clone()
     ahead.flatten(1)[:, chosen] -= steps
     of_prior = (pull * (at - centre)).sum(dim=(1, 2))
     gain = torch.linalg.vecdot(slope, steps)
     return ahead, torch.stack([loss[:, 0] + of_prior / 2, gain / 2], dim=1)
+
+
+def factors(sums: Any, chosen: Any, precision: Any) -> Any:
+    """Triangular factors of the Hessians of the coefficients that are chosen."""
+    import torch
+
+    size = precision.numel()
+    curvature = sums[:, 1 + size :].view(-1, size, size)[:, chosen][:, :, chosen]
+    return torch.linalg.cholesky_ex(curvature + torch.diag(precision.flatten()[chosen]))[0]
 
 
 def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:

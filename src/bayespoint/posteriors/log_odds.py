@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_expit, log_softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.tools.arrays import Array, beside, is_tensor, kept, namespace
-from bayespoint.tools.attributes import finite, need
+from bayespoint.gpu.log_odds import probabilities
+from bayespoint.tools import arrays
+from bayespoint.tools.arrays import Array, beside, float64, is_tensor, kept, namespace, softmax
+from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.numbers import TINY
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
-POINTS_PER_NUMBER = {"classes": 5, "matrix": 100}  # that is learned
+POINTS_PER_NUMBER = {"classes": 5, "matrix": 100, "random": 100}  # that is learned
 SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
-CLEARLY = 2.0  # standard errors by which more numbers must be better on held-out points
+CLEARLY = 1.0  # standard errors by which more numbers must be better at points left out
+SURELY = 2.0  # the same for labels at random, which no prior keeps away
+FACTORS, SHARES = (-3.0, 3.0), (-12.0, 3.0)  # bounds on log kappa and the logit of epsilon
+TERMS = 4  # of a series in the leverage of a point: about 0.2 where points are few
 FIRST = 1e-6  # log-odds by which the class of the largest output exceeds those that it shares with
 FARTHEST = 600.0  # difference of log-odds whose exponential is finite
 
@@ -39,6 +43,8 @@ class LogOdds:
     follows : bool
         Whether the outputs decide. The class of the largest output, and those whose log-odds are
         above its own, then share the mean of their probabilities.
+    random_share : float
+        Share of the labels that are drawn at random, all classes being as likely.
 
     Examples
     --------
@@ -49,24 +55,25 @@ class LogOdds:
            [-1.]])
     """
 
-    follows = False  # also of files that do not have it
+    follows, random_share = False, 0.0  # also of files that do not have them
 
     def __init__(
-        self, matrix: NDArray[np.float64], offset: NDArray[np.float64], follows: bool = False
+        self, matrix: NDArray, offset: NDArray, follows: bool = False, random_share: float = 0.0
     ) -> None:
-        self.matrix = matrix
-        self.offset = offset
-        self.follows = follows
+        self.matrix, self.offset = matrix, offset
+        self.follows, self.random_share = follows, random_share
 
     def __call__(self, outputs: Any) -> Any:
-        """A f + b for each row of outputs, an array or a tensor."""
+        """Log-odds for each row of outputs, an array or a tensor."""
         scores = outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
-        return following(outputs, scores) if self.follows else scores
+        scores = following(outputs, scores) if self.follows else scores
+        return with_random(scores, self.random_share) if self.random_share else scores
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         finite(self.offset, "t", **finite(self.matrix, "tt"))
         need(isinstance(self.follows, bool), "whether outputs decide is not a bool")
+        number(self.random_share, 0, 1)
 
 
 def following(outputs: Array, scores: Array) -> Array:
@@ -89,6 +96,15 @@ def following(outputs: Array, scores: Array) -> Array:
     return xp.where(above, pooled, scores) + FIRST * leads
 
 
+def with_random(scores: Array, share: float) -> Array:
+    """Log-odds if a share of the labels is drawn at random."""
+    if scores.shape[1] == 1:
+        two = with_random(namespace(scores).concatenate([0.0 * scores, scores], axis=1), share)
+        return two[:, 1:] - two[:, :1]
+    p = (1 - share) * softmax(scores) + share / scores.shape[1]
+    return namespace(scores).log(p)
+
+
 def learn_log_odds(
     outputs: Any, targets: Any, weight: NDArray[np.float64] | None = None
 ) -> LogOdds:
@@ -99,10 +115,14 @@ def learn_log_odds(
     error do not make it certain. If there are enough points, a scale and an offset for each class,
     and then a full matrix and offsets, are learned as well, by multinomial logistic regression with
     a Gaussian prior around :math:`\lambda f`. Each is used if it is clearly better at points that
-    it was not learned from (two folds, and what all points would gain over half of them).
+    it was not learned from (each point is left out in turn, by one Newton step).
 
     More numbers can make labels more likely and decide worse. Where their decisions are not better
     than those of the plain outputs at these points, the outputs decide.
+
+    Labels can be wrong far from all boundaries, where log-odds are large. If it is surely better,
+    a share of the labels is taken for random, and the log-odds of the others are larger by a
+    factor.
 
     Parameters
     ----------
@@ -129,34 +149,41 @@ def learn_log_odds(
     >>> learn_log_odds(outputs, labels).matrix.round(1)
     array([[3.]])
     """
-    n_tasks = outputs.shape[1]
-    if is_tensor(outputs):
-        rules = partial(learnable, n_tasks), prior(n_tasks), CLEARLY, from_all
-        return LogOdds(*on_device.learn(outputs, targets, weight, MOST_POINTS, *rules))
-    known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
-    known = known[:: max(1, -(-len(known) // MOST_POINTS))]
+    f, yes, copies, n_known = known(outputs, targets, weight)
+    n_tasks, scale = f.shape[1], learn_scale(f, yes, copies)
+    features = arrays.with_column(scale * f, copies**0)
+    learned = coefficients = beside(f, np.eye(n_tasks, n_tasks + 1))
+    best, plain, follows = scale * f, mistakes(f, yes), False
+    losses = log_loss(best, yes)
+    for mask in learnable(n_tasks, n_known):
+        learned, inverse = logistic(features, yes, copies, mask, learned)
+        scores = left_out_scores(features, yes, copies, mask, learned, inverse)
+        others = log_loss(scores, yes)
+        if is_clear(losses - others, copies):
+            coefficients, losses, best = learned, others, scores
+            follows = not is_clear(plain - mistakes(scores, yes), copies, 0.0)
+    found, factor, share = arrays.to_host(coefficients), 1.0, 0.0
+    if n_known >= 2 * POINTS_PER_NUMBER["random"]:
+        both = learn_random(best, yes, copies)
+        gain = losses - log_loss(with_random(both[0] * best, both[1]), yes)
+        if is_clear(gain - unlikely(*both) / n_known, copies, SURELY):
+            factor, share = both
+    return LogOdds(factor * scale * found[:, :-1], factor * found[:, -1], follows, share)
+
+
+def known(
+    outputs: Array, targets: Array, weight: NDArray[np.float64] | None
+) -> tuple[Array, Array, Array, int]:
+    """Outputs, whether labels are +1, and weights of points to learn from, and their number."""
+    xp = namespace(outputs)
+    where = xp.where(xp.isfinite(outputs).all(1))[0]
+    where = where[:: max(1, -(-len(where) // MOST_POINTS))]
+    f, yes = float64(outputs[where]), targets[where] > 0
+    copies = f[:, 0] ** 0 if weight is None else beside(f, weight)[where]
+    if is_tensor(f):
+        return *on_device.in_whole_pieces(f, yes, copies), len(where)
     # Sums over the few tasks are four times as fast if the many points are contiguous.
-    outputs, is_yes = np.asfortranarray(outputs[known]), np.asfortranarray(targets[known] > 0)
-    copies = np.ones(len(known)) if weight is None else weight[known]
-    scale = learn_scale(outputs, is_yes, copies)
-    coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
-    losses = log_loss(linear(features, coefficients), is_yes)
-    follows, plain, learned = False, mistakes(outputs, is_yes), coefficients
-    for mask in learnable(n_tasks, len(known)):
-        learned = logistic(features, is_yes, copies, mask, learned)
-        held_out = held_out_scores(features, is_yes, copies, mask, learned)
-        both = held_out, linear(features, learned)
-        others = from_all(*(log_loss(scores, is_yes) for scores in both))
-        if is_clearly_better(others, losses, copies):
-            coefficients, losses = learned, others
-            wrong = from_all(*(mistakes(scores, is_yes) for scores in both))
-            follows = bool(copies @ (wrong - plain) >= 0)
-    return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy(), follows)
-
-
-def with_constant(outputs: NDArray) -> NDArray[np.float64]:
-    """The outputs and a column of ones."""
-    return np.vstack([outputs.T, np.ones(len(outputs))]).T
+    return np.asfortranarray(f), np.asfortranarray(yes), copies, len(where)
 
 
 def linear(features: NDArray, coefficients: NDArray) -> NDArray[np.float64]:
@@ -190,27 +217,26 @@ def prior(n_tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return centre, precision
 
 
-def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
+def log_loss(scores: Array, is_yes: Array) -> Array:
     """Minus the log-probability of each point's class."""
+    if is_tensor(scores):
+        return on_device.log_loss(scores, is_yes)
     if scores.shape[1] == 1:
         return -log_expit(np.where(is_yes, scores, -scores)[:, 0])
     return -log_softmax(scores, axis=1)[is_yes]
 
 
-def mistakes(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
+def mistakes(scores: Array, is_yes: Array) -> Array:
     """1 where a point is decided wrongly, else 0."""
     if scores.shape[1] == 1:
-        return ((scores > 0) != is_yes)[:, 0].astype(float)
-    return (scores.argmax(axis=1) != is_yes.argmax(axis=1)).astype(float)
+        return float64((scores > 0) != (is_yes > 0))[:, 0]
+    return float64(scores.argmax(1) != is_yes.argmax(1))
 
 
-def probabilities(scores: NDArray) -> NDArray[np.float64]:
-    """Probability of "yes" of the only task, or of each class."""
-    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
-
-
-def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) -> float:
+def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
     """The lambda that minimises the log-loss of the points and of one typical error."""
+    if is_tensor(outputs):
+        return on_device.learn_scale(outputs, is_yes, copies)
     if outputs.shape[1] == 1:
         margins = outputs[:, 0]
     else:
@@ -226,20 +252,22 @@ def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) ->
         return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
 
     low, high = -6.0, 6.0
-    if slope(low) >= 0:  # outputs say nothing, or the opposite
-        return float(np.exp(low) / size)
+    if slope(low) >= 0 or slope(high) <= 0:  # outputs say nothing, or the opposite; or all
+        return float(np.exp(low if slope(low) >= 0 else high) / size)
     return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / size)
 
 
 def logistic(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_],
-    start: NDArray[np.float64],
-) -> NDArray[np.float64]:  # fmt: skip
-    """Coefficients, by Newton steps from ``start``; those outside the mask are of the prior.
+    features: Array, is_yes: Array, copies: Array, mask: NDArray[np.bool_], start: Array
+) -> tuple[Array, Array]:
+    """Coefficients, by Newton steps from ``start``, and the inverse of their Hessian.
 
+    Those outside the mask are of the prior.
     The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior. It
     only decides how fast the steps converge: float32 is enough for its largest part.
     """
+    if is_tensor(features):
+        return on_device.logistic(features, is_yes, copies, mask, start, prior(len(mask)))
     rows, columns = np.nonzero(mask)
     centre, precision = prior(len(mask))
     coefficients = np.where(mask, start, centre)
@@ -260,42 +288,76 @@ def logistic(
             curvature[np.ix_(here, here)] += ((copies * p[:, row])[:, None] * own).T @ own
         step = np.zeros_like(centre)
         step[mask] = np.linalg.solve(curvature, slope[mask])
-        while (after := loss(coefficients - step)) > before:
+        while (after := loss(coefficients - step)) > before and np.abs(step).max() >= 1e-12:
             step /= 2  # the loss is convex: a step that is short enough makes it smaller
-            if np.abs(step).max() < 1e-12:
-                return coefficients
         coefficients = coefficients - step
         if before - after < 1e-3:  # of a sum over all points; the next step would be far smaller
-            return coefficients
+            break
         before = after
-    return coefficients
+    return coefficients, np.linalg.inv(curvature)
 
 
-def held_out_scores(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_],
-    start: NDArray[np.float64],
-) -> NDArray[np.float64]:  # fmt: skip
-    """Log-odds of each half of the points with what was learned from the other."""
-    scores = np.empty(is_yes.shape, order="F")
-    for fold in (0, 1):
-        here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
-        learned = logistic(features[there], is_yes[there], copies[there], mask, start)
-        scores[here] = linear(features[here], learned)
-    return scores
+def left_out_scores(
+    features: Array,
+    is_yes: Array,
+    copies: Array,
+    mask: NDArray[np.bool_],
+    coefficients: Array,
+    inverse: Array,
+) -> Array:
+    r"""Log-odds of each point with what is learned from all others, by one Newton step.
 
-
-def from_all(held_out: Array, learned: Array) -> Array:
-    r"""Losses at new points of what is learned from all points.
-
-    Those of k numbers from n points exceed the least ones by about :math:`k / 2n`, and those of the
-    points themselves are as far below. So a half, which tests the other, is :math:`k / n` above.
+    A point of weight c and features X, with a row for each task, has the Hessian
+    :math:`c X^T W X`, :math:`W = \operatorname{diag}(p) - p p^T`. Without it the coefficients move
+    by :math:`H^{-1} X^T r`, where :math:`r = c (p - y) + c W X H^{-1} X^T r`: a series that
+    converges, since H contains the Hessian of the point.
     """
-    return (2 * held_out + learned) / 3
+    rows, columns = (beside(features, one) for one in np.nonzero(mask))
+    x, tasks = features.T[columns], beside(features, np.eye(len(mask)))[:, rows]
+    scores = linear(features, coefficients).T
+    p = probabilities(scores.T).T
+    r = errors = copies * (p - is_yes.T)
+    for _ in range(TERMS):
+        moved = tasks @ (x * (inverse @ (x * r[rows])))
+        r = errors + copies * p * (moved - (p * moved).sum(0))
+    return (scores + moved).T
 
 
-def is_clearly_better(losses: NDArray, others: NDArray, copies: NDArray) -> bool:
-    """Whether the mean of some losses is smaller than that of others, by two standard errors."""
-    gain = others - losses
-    mean = np.average(gain, weights=copies)
-    error = np.sqrt(np.average((gain - mean) ** 2, weights=copies) / copies.sum())
-    return bool(mean > CLEARLY * error)
+def learn_random(scores: Array, is_yes: Array, copies: Array) -> tuple[float, float]:
+    r"""The kappa and epsilon that make labels likely.
+
+    Their probabilities are :math:`(1 - \epsilon) p + \epsilon / K`, p being that of log-odds
+    :math:`\kappa s` and K the number of classes. The logarithm of kappa is N(0, 1), and one label
+    more was random, so that points without an error do not make it certain.
+    """
+    xp, yes = namespace(scores), float64(is_yes)
+    if scores.shape[1] == 1:
+        scores, yes = (
+            xp.concatenate(two, axis=1) for two in ((0 * scores, scores), (1 - yes, yes))
+        )
+
+    def loss(at: NDArray) -> tuple[float, NDArray]:
+        factor, share = np.exp(at[0]), expit(at[1])
+        p = softmax(factor * scores)
+        own, along = (p * yes).sum(1), ((yes - p) * scores).sum(1)
+        total = (1 - share) * own + share / scores.shape[1]
+        slopes = (1 - share) * own * along / total, (1 / scores.shape[1] - own) / total
+        sums = (copies @ xp.stack([xp.log(total), *slopes], 1)).tolist()
+        slope = at[0] - factor * sums[1], share - 1 - share * (1 - share) * sums[2]
+        return unlikely(factor, share) - sums[0], np.array(slope)
+
+    found = minimize(loss, [0.0, -4.0], jac=True, method="L-BFGS-B", bounds=(FACTORS, SHARES)).x
+    return float(np.exp(found[0])), float(expit(found[1]))
+
+
+def unlikely(factor: float, share: float) -> float:
+    """Minus the logarithm of the prior of kappa and epsilon."""
+    return float(np.log(factor) ** 2 / 2 - np.log(share))
+
+
+def is_clear(gain: Array, copies: Array, clearly: float = CLEARLY) -> bool:
+    """Whether the mean of gains is so many standard errors above 0."""
+    sums = copies @ namespace(gain).stack([gain**0, gain, gain**2], 1)
+    total, first, second = sums.tolist()  # the only wait for a device
+    mean = first / total
+    return bool(mean > clearly * np.sqrt(max(0.0, second / total - mean**2) / total))

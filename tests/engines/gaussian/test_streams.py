@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.integrate import quad
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 from tests.helpers.streams import filtering, slow_filter, slow_rates, stream
 
 from bayespoint import BayesPointClassifier
+from bayespoint._core import filters
 from bayespoint.engines import FactorisedPropagation
 from bayespoint.engines.gaussian import streams
 from bayespoint.posteriors import StreamPosterior
@@ -62,16 +63,33 @@ def test_one_feature_a_row_is_exact(flip):
 def test_labels_of_any_probability(decay):
     """A weight that is known: scores on both sides of all bounds between ways to compute them.
 
-    Probabilities of exp(-1000) have underflown; those near 1 are good to their last digit.
+    Probabilities of exp(-1000) have underflown; those near 1 are good to their last digit. The
+    wrong variants: logarithms of probabilities, and polynomials of six terms instead of eight.
     """
     x = np.r_[np.linspace(-45, 45, 901), np.linspace(-5, 5, 901)]
     y = np.arange(len(x)) % 3 % 2
     X = sparse.csr_array(x[:, None])
     clf = filtering(decay, prior_scale=1e-12, prior_mean=[1.0], fit_intercept=False).fit(X, y)
-    expected = log_ndtr((2 * y - 1) * x)
+    scores = (2 * y - 1) * x
+    expected = log_ndtr(scores)
     found = clf.posterior_.left_out_log_probability[:, 0]
     assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
     assert expected.min() < -1000
+    near = np.abs(scores) < filters.NEAR
+    with np.errstate(divide="ignore"):
+        assert not np.allclose(np.log(ndtr(scores)), expected, rtol=1e-13, atol=1e-15)
+    for n_terms, is_right in ((filters.CURVES.shape[2], True), (6, False)):
+        other = by_polynomials(scores[near], n_terms)
+        assert np.allclose(other, expected[near], rtol=1e-13, atol=1e-15) == is_right
+
+
+def by_polynomials(scores, n_terms):
+    """log Phi by polynomials, ``filters.STEPS`` in a unit."""
+    places = np.polynomial.chebyshev.chebpts1(n_terms)
+    part, rest = np.divmod(scores * filters.STEPS, 1)
+    areas = ndtr((part[:, None] + 0.5 + 0.5 * places) / filters.STEPS)
+    terms = np.linalg.solve(np.vander(places, increasing=True), areas.T)
+    return np.log(np.polynomial.polynomial.polyval(2 * rest - 1, terms, tensor=False))
 
 
 @pytest.mark.parametrize(("n_classes", "flip"), [(2, 0.0), (2, 0.1), (3, 0.0)])

@@ -226,12 +226,17 @@ def test_streams_of_one_rate(n_classes):
         to_onnx(fitted(n_classes, engine=engine, **parameters)[0])
 
 
+@pytest.mark.parametrize("random_share", [0.0, 0.2])
+@pytest.mark.parametrize("follows", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_log_odds_in_the_order_of_the_outputs(n_classes):
+def test_log_odds_with_random_labels_and_in_the_order_of_the_outputs(
+    n_classes, follows, random_share
+):
     clf, new = fitted(n_classes, engine="perceptron", kernel="rbf", ridge=1.0)
     plain = clf.predict_proba(new)
     log_odds = clf.posterior_.log_odds
-    log_odds.offset, log_odds.follows = log_odds.offset.copy(), True
+    log_odds.offset, log_odds.follows = log_odds.offset.copy(), follows
+    log_odds.random_share = random_share
     log_odds.offset[0] += 1.0
     assert np.abs(clf.predict_proba(new) - plain).max() > 0.05
     label, probabilities = run(to_onnx(clf, dtype="float64"), new.astype(np.float64))

@@ -85,12 +85,16 @@ def _(posterior: posteriors.SampledPosterior, space: Any, X: Value, rule: str) -
         odds = posterior.log_odds
         outputs = Z @ posterior.mean
         scores = outputs @ odds.matrix.T + odds.offset
-        if odds.follows and len(odds.offset) == 1:  # two classes: log-odds 0 and s
-            two = following((-outputs).beside(outputs), (scores * 0.0).beside(scores))
-            scores = two.columns(1, 2) - two.columns(0, 1)
-        elif odds.follows:
+        is_one = len(odds.offset) == 1 and (odds.follows or odds.random_share > 0)
+        if is_one:  # two classes: log-odds 0 and s
+            outputs, scores = (-outputs).beside(outputs), (scores * 0.0).beside(scores)
+        if odds.follows:
             scores = following(outputs, scores)
-        return logistic_answers(scores)
+        if odds.random_share:
+            random = odds.random_share / max(2, len(odds.offset))
+            p = scores.graph.add("Softmax", scores, axis=-1)
+            scores = (p * (1 - odds.random_share) + random).log()
+        return logistic_answers(scores.columns(1, 2) - scores.columns(0, 1) if is_one else scores)
     outputs = sample_outputs(posterior, Z)
     n = posterior.n_samples
     small = outputs.at_least(-1.0).at_most(1.0) / n
