@@ -12,8 +12,8 @@ from typing import Any
 from bayespoint._core.calls import guarded_module, interrupts_later
 
 MODULES = (
-    "billiard", "distances", "ep", "filters", "gibbs", "grids", "joint", "knapsack", "orthants",
-    "perceptron", "softmax",
+    "billiard", "distances", "ep", "filters", "gibbs", "grids", "joint", "knapsack", "means",
+    "orthants", "perceptron", "softmax",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,14 @@ def knots_of(column: NDArray[np.float64], j: int) -> tuple[NDArray[Any], NDArray
     """Some of the values of feature j on the common axis, and their ranks."""
     values = np.unique(column + APART * j)  # values that rounding makes equal there are one
     rank = (np.arange(len(values)) + 0.5) / len(values)
-    some = np.unique(np.linspace(0, len(values) - 1, MOST_KNOTS).round().astype(np.intp))
+    some = spaced(len(values))
     return values[some], rank[some]
+
+
+@cache
+def spaced(n: int) -> NDArray[np.intp]:
+    """Positions of the knots among n values."""
+    return np.unique(np.linspace(0, n - 1, MOST_KNOTS).round().astype(np.intp))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -155,8 +162,8 @@ class AxesKernel(ProfileKernel):
     def fitted(self, X: Array) -> Any:
         """Return a new kernel with gamma and the ranks of the training points."""
         ranks = Ranks.of(X) if self.ranks else None
-        inputs = X if ranks is None else ranks.transform(X)
-        kernel = super().fitted(inputs)
+        is_given = not isinstance(self.gamma, str)  # so that it does not depend on the ranks
+        kernel = super().fitted(X if ranks is None or is_given else ranks.transform(X))
         kernel.ranks_ = ranks
         if isinstance(self.gamma, str) and self.gamma == "scale":
             kernel.gamma = float(np.sqrt(kernel.gamma / X.shape[1]))

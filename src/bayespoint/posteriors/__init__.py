@@ -12,16 +12,7 @@ from bayespoint.posteriors.sampled import FirstVisits, SampledPosterior
 from bayespoint.posteriors.stream import StreamPosterior
 
 __all__ = [
-    "ChainPosterior",
-    "FirstVisits",
-    "FlipEvidence",
-    "GaussianPosterior",
-    "JointPosterior",
-    "LogOdds",
-    "MarginalPosterior",
-    "Messages",
-    "MixturePosterior",
-    "Posterior",
-    "SampledPosterior",
+    "ChainPosterior", "FirstVisits", "FlipEvidence", "GaussianPosterior", "JointPosterior",
+    "LogOdds", "MarginalPosterior", "Messages", "MixturePosterior", "Posterior", "SampledPosterior",
     "StreamPosterior",
-]
+]  # fmt: skip

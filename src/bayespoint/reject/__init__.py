@@ -19,19 +19,7 @@ from bayespoint.reject.selective import SelectiveClassifier
 from bayespoint.reject.sets import label_sets
 
 __all__ = [
-    "SCORES",
-    "Guarantee",
-    "LabelSets",
-    "OperatingPoint",
-    "RejectionConfusionDisplay",
-    "RejectionCurve",
-    "RejectionCurveDisplay",
-    "Score",
-    "SelectiveClassifier",
-    "confidence",
-    "error_bound",
-    "estimator_outputs",
-    "label_sets",
-    "rejection_confusion",
-    "rejection_curve",
-]
+    "SCORES", "Guarantee", "LabelSets", "OperatingPoint", "RejectionConfusionDisplay",
+    "RejectionCurve", "RejectionCurveDisplay", "Score", "SelectiveClassifier", "confidence",
+    "error_bound", "estimator_outputs", "label_sets", "rejection_confusion", "rejection_curve",
+]  # fmt: skip

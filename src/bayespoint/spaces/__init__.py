@@ -16,11 +16,6 @@ from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.stacked import StackedSpace
 
 __all__ = [
-    "BasisSpace",
-    "Coordinates",
-    "DualSpace",
-    "PrincipalSpace",
-    "ProcessSpace",
-    "RowCache",
+    "BasisSpace", "Coordinates", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache",
     "StackedSpace",
-]
+]  # fmt: skip

@@ -73,14 +73,13 @@ class BasisSpace(Coordinates):
     _factor: NDArray[np.float64] | None = field(default=None, init=False)
     _private: tuple[float, NDArray[np.int64]] | None = field(default=None, init=False)
     _last: tuple[Array, Points] | None = field(default=None, init=False)
-    keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
+    keeps_gram = False  # whether the kernel matrix is kept for the engine
     has_device_form = False  # predictions are computed on the CPU
 
     def fit(self, X: NDArray, pivots: NDArray | None = None) -> BasisSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points.
 
-        ``pivots`` are points with which a basis of some points begins, those of another kernel:
-        where one changes a little, the basis then changes smoothly.
+        ``pivots`` are points with which a basis of some begins, so that it changes smoothly.
         """
         if is_tensor(X):
             load_solvers(X)
@@ -100,10 +99,9 @@ class BasisSpace(Coordinates):
             self.Z_, self.pivots, points, self.left = found
             self._keep(points, self.pivots)
             return self
-        points = self._prepared(X)
-        pivoted.check_room(len(points))
-        with useful_threads(len(points) ** 2):
-            K = self._values(points, points)
+        pivoted.check_room(len(X))
+        with useful_threads(len(X) ** 2):
+            K, points = self.kernel_matrix(X), self._prepared(X)
             ridge = float(K.trace()) / len(K) if self.ridge == "mean" else float(self.ridge)
             diagonal = namespace(K).einsum("ii->i", K)
             diagonal += ridge
@@ -111,9 +109,12 @@ class BasisSpace(Coordinates):
             self.Z_, every = pivoted.gram_schmidt(K, *pivoted.tolerances(self.kernel, X))
         self._keep(points.take(every), every)
         self._private = (ridge, every) if ridge > 0 else None
-        if self.keeps_gram and len(every) == len(K) and not is_tensor(K):
-            self._gram = K
+        self._gram = K if self.keeps_gram and not is_tensor(K) else None
         return self
+
+    def kernel_matrix(self, X: Array) -> Array:
+        """Kernel values of all pairs of points, without a ridge."""
+        return self._values(points := self._prepared(X), points)
 
     def _prepared(self, X: Array) -> Points:
         """All training points, as they were last prepared."""
@@ -304,8 +305,7 @@ class ProcessSpace(BasisSpace):
     training point is noise of its label instead (E. Snelson and Z. Ghahramani, Sparse Gaussian
     processes using pseudo-inputs, 2006), and all of it counts at new points.
 
-    Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
-    kernel, which do not tell k(x, x).
+    Linear features have no such coordinate, nor do rows of a precomputed kernel, without k(x, x).
 
     Parameters
     ----------

@@ -61,9 +61,9 @@ class WeightGaussian:
     def Sigma(self) -> NDArray:
         """The covariance, exact if no site has changed since it was renewed."""
         if self._Sigma is None:
-            single = self.is_prior and self._fits_single()
-            dtype = np.float32 if single else np.float64
-            self._Sigma = np.asarray(self._covariance(), dtype=dtype, order="F")
+            covariance = self.prior.covariance if self.is_prior else self.factor @ self.factor.T
+            dtype = np.float32 if self.is_prior and self._fits_single() else np.float64
+            self._Sigma = np.asarray(covariance, dtype=dtype, order="F")
         return self._Sigma
 
     @property
@@ -73,8 +73,8 @@ class WeightGaussian:
 
     def _fits_single(self) -> bool:
         """Whether float32 pays, and the range of all numbers allows it."""
-        low, high = self._range()
-        known = self.variances[self.variances > 0]
+        known, variances = self.variances[self.variances > 0], self.prior.scales**2
+        low, high = variances.min(), max(variances.max(), self.space.largest)
         low, high = min(low, known.min(initial=1.0)), max(high, known.max(initial=0.0))
         return len(self.mu) >= SINGLE and low > 1e-20 and high < 1e15
 
@@ -91,8 +91,9 @@ class WeightGaussian:
         Raises a LinAlgError if these sites make no Gaussian.
         """
         self.factor, self.mean = self.prior.given(self.space, shift, rate)
-        self.is_prior, self._Sigma = False, None
-        return self._renew(shift, rate)
+        self.is_prior, self._Sigma, self.mu = False, None, self.mean.copy()
+        variances = self.space.variances(self.factor, is_triangular=True)
+        return variances, self.space.outputs(self.mean)
 
     def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
         """Bring mu to where the sites pull it, Sigma being about right; the means of the outputs.
@@ -107,15 +108,11 @@ class WeightGaussian:
                 square = abs(self._refine(shift, rate))
                 following = square if np.isinf(last) else square * (square / last)
                 if following <= enough**2:
-                    return self._outputs()
+                    return self.space.outputs(self.mu)
                 if not square <= CONTRACTION * last:
                     break
                 last = square
         return None
-
-    def _times_Sigma(self, vector: NDArray) -> NDArray:
-        symv, vector = SYMV[self.Sigma.dtype], vector.astype(self.Sigma.dtype)
-        return symv(1.0, self.Sigma, vector, lower=1).astype(np.float64)
 
     def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
@@ -136,100 +133,10 @@ class WeightGaussian:
                 total = syrk(sign, some, 1.0, total, lower=1, overwrite_c=True)
         return total
 
-    def symmetrise(self) -> None:
-        """Remove rounding errors that make Sigma asymmetric: none, one triangle decides."""
-
-    def _range(self) -> tuple[float, float]:
-        """The smallest and the largest number, beside the variances of outputs, in a sweep."""
-        variances = self.prior.scales**2
-        return variances.min(), max(variances.max(), self.space.largest)
-
-    def _covariance(self) -> NDArray:
-        """Sigma, as it was last known exactly."""
-        return self.prior.covariance if self.is_prior else self.factor @ self.factor.T
-
-    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        """Take over mean and factor of the weights; variances and means of the outputs."""
-        self.mu = self.mean.copy()
-        variances = self.space.variances(self.factor, is_triangular=True)
-        return variances, self.space.outputs(self.mean)
-
     def _refine(self, shift: NDArray, rate: NDArray) -> float:
         """One step of mu; the square of its length."""
-        forces = shift - rate * self._outputs()
+        forces = shift - rate * self.space.outputs(self.mu)
         left = self.prior.pull - self.prior.hold(self.mu) + self.space.pull(forces)
-        step = self._times_Sigma(left)
+        step = SYMV[self.Sigma.dtype](1.0, self.Sigma, left.astype(self.Sigma.dtype), lower=1)
         self.mu = self.mu + step
         return left @ step
-
-    def _outputs(self) -> NDArray:
-        """Means of the outputs."""
-        return self.space.outputs(self.mu)
-
-
-class OutputGaussian(WeightGaussian):
-    r"""Of the n outputs f = Z w, where there are about as many coordinates as points.
-
-    The columns of Sigma that a block of sites needs are there already, so that a sweep takes half
-    the operations, 2 n^3.
-
-    When it was last renewed the covariance was :math:`V V^T` (V = Z F; at first Z R of the prior)
-    and the mean :math:`f_0`. Messages that have changed by :math:`\Delta h, \Delta r` since then
-    make :math:`f = f_0 + V V^T \alpha` with :math:`\alpha = \Delta h - \Delta r f`. To refer to the
-    prior for ever would lose digits where labels leave little of its variance.
-    """
-
-    def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
-        super().__init__(space, prior)
-        self.mu = space.outputs(prior.mean)
-        self._V = prior.spread(space.rows())
-        self._origin = self.mu.copy(), np.zeros(len(self.mu)), np.zeros(len(self.mu))
-        self._alpha = np.zeros(len(self.mu))
-
-    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Columns of Sigma, and the entries of mu."""
-        z = np.array(self.Sigma[:, own], order="F")
-        return z, z[own], self.mu[own]
-
-    def _with_squares(self, roots: NDArray, signs: NDArray) -> NDArray:
-        gemm, signed = GEMM[roots.dtype], roots * signs.astype(roots.dtype)
-        return gemm(1.0, signed, roots, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
-
-    def symmetrise(self) -> None:
-        """Remove the rounding errors of a sweep that make Sigma asymmetric."""
-        self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
-
-    def _range(self) -> tuple[float, float]:
-        return 1.0, 1.0
-
-    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
-        """Bring alpha to where it solves its equation, and mu with it; see the base class."""
-        _, shift_before, rate_before = self._origin
-        self._alpha = shift - shift_before - (rate - rate_before) * self.mu
-        return super().settle(shift, rate, enough)
-
-    def _covariance(self) -> NDArray:
-        root = self.prior.root
-        if self.is_prior and root.ndim == 1 and np.ptp(root) == 0:
-            return root[0] ** 2 * self.space.gram()
-        return self._V @ self._V.T
-
-    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        rows = self.space.rows()
-        self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
-        self.mu = self.space.outputs(self.mean)
-        self._origin = self.mu.copy(), shift, rate
-        return np.einsum("nd,nd->n", self._V, self._V), self.mu.copy()
-
-    def _refine(self, shift: NDArray, rate: NDArray) -> float:
-        """With D the diagonal of the changes of rates, (I + D V V^T)^-1 = I - D Sigma."""
-        f, shift_before, rate_before = self._origin
-        more, faster = shift - shift_before, rate - rate_before
-        left = more - faster * (f + self._V @ (self._V.T @ self._alpha)) - self._alpha
-        step = self._times_Sigma(left)
-        self._alpha = self._alpha + left - faster * step
-        return left @ step
-
-    def _outputs(self) -> NDArray:
-        self.mu = self._origin[0] + self._V @ (self._V.T @ self._alpha)
-        return self.mu

@@ -90,6 +90,16 @@ class Sites:
         """What all copies of each site add to the precision of its output."""
         return np.clip(self.weight * self.b, -LARGE, LARGE)
 
+    def begin(self, a: NDArray, b: NDArray) -> bool:
+        """Begin with these sites instead of none, if they make a posterior; whether they do."""
+        none, (self.a, self.b) = (self.a, self.b), (a, b)
+        try:
+            self._compute()
+        except LinAlgError:
+            self.a, self.b = none
+            self._compute()
+        return self.a is a
+
     def sweep(self, share: float) -> float:
         """Let sites change, those that are expected to; the largest move.
 
@@ -189,7 +199,6 @@ class Sites:
                 self._give_up("a variance is lost in rounding errors")
             begin, renewed = begin + lost[0], True
             self._renew()
-        self.gaussian.symmetrise()
         return largest(moved)
 
     def _together(self, share: float) -> float:
