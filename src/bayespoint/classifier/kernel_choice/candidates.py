@@ -24,6 +24,7 @@ POINTS_OF_ROUGH_WIDTHS = 150  # from which these are worth a candidate
 # From which relevance is learned from all points, and has a candidate of fixed width; in this one
 # the power of relevance.
 POINTS_OF_RELEVANCE, MILDER = 600, 0.75
+MOST_TERMS = 4  # of this candidate, one for each class; of more classes one for all
 VERY_MANY = 8  # features for each point, of which most tell nothing
 # Features for each point from which nearly linear functions are worth a candidate; columns, if some
 # are categories.
@@ -62,8 +63,8 @@ class Candidate(NamedTuple):
     block : ndarray of int, or None
         The block of each feature; the features of a block have one width.
     by_relevance : float
-        The power of :func:`relevance` with which the widths of the first term begin; 0: they begin
-        as they are.
+        The power of :func:`relevance` with which the widths of radial terms begin, the k-th of
+        several with that for the class k; 0: they begin as they are.
     """
 
     name: str
@@ -76,8 +77,9 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    points: NDArray, block: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0
-) -> list[Candidate]:
+    points: NDArray, block: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0,
+    n_tasks: int = 1,
+) -> list[Candidate]:  # fmt: skip
     r"""The candidates for these rows.
 
     * *linear*, its scale learned; and *rbf* where nothing may be learned;
@@ -88,7 +90,8 @@ def candidates(
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
       there are more features than rows, most of them tell nothing. With more than 600 rows, once
       more with a fixed width and scale, and widths that differ less: the few rows that the
-      evidence is computed from let it prefer functions that are nearly linear and too large;
+      evidence is computed from let it prefer functions that are nearly linear and too large. Up to
+      four classes have a term each, of what tells this class from the others;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a rough width for each feature*, and *a width for each feature*, where there are rows
@@ -113,6 +116,8 @@ def candidates(
         Whether there is a constant feature.
     scale : ndarray of shape (n_features,) or float, default=1.0
         What the features were divided by.
+    n_tasks : int, default=1
+        Binary tasks: classes that are told from the others.
     """
     n_points, d = len(points), int(block.max()) + 1
     radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
@@ -140,7 +145,9 @@ def candidates(
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
     if is_many:
-        fixed = of_sum("rbf by relevance, fixed width", [equal, *level], **by_factor)
+        n_terms = n_tasks if n_tasks <= MOST_TERMS else 1
+        fixed = of_sum("rbf by relevance, fixed width", [equal] * n_terms + level, **by_factor)
+        fixed.kernel.set_params(weights=[SIZE / n_terms] * n_terms + [1.0] * constant)
         found.append(fixed._replace(free=(), by_relevance=MILDER))
     if d == 1:
         return found

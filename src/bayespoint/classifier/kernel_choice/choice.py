@@ -30,7 +30,7 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.kernels import ConstantKernel
+from bayespoint.kernels import ConstantKernel, RadialKernel
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import useful_threads
 
@@ -43,8 +43,10 @@ ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
 # Temperature from which a machine is too sure, and the factor of its scale that is then tried.
 TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-# So many of more rows say what is trained on all: what has more than this share of most weight.
-MANY_ROWS, LEAST_OF_MANY = 5000, 0.2
+MANY_ROWS = 5000  # so many of more rows say what is trained on all
+# What has more than this share of most weight is trained with a larger basis: less of it is worth
+# less than the rows of the basis that the others have without it.
+LEAST_OF_LARGE = 0.35
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
@@ -135,9 +137,10 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        all but two. Few rows, which can be told apart, let the evidence find scales that are too
        large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
        becomes smaller as long as its predictions, at their best temperature, become better.
-    5. Of more than 600 rows, the rest is trained with a larger basis, if time allows. All are
-       weighed again. Of more than 5000 rows, all this is found on 5000 of them, and candidates of
-       small weight are dropped.
+    5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
+       second candidate has a third of the weight of the first, it is dropped. The rest is trained
+       with a larger basis, if time allows, and weighed again. Of more than 5000 rows, all
+       this is found on 5000 of them.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -162,6 +165,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         problem.points, problem.block, gamma, learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
+        n_tasks=problem.coding.n_tasks,
     )  # fmt: skip
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
@@ -199,25 +203,23 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> C
     whole, problem = course, course.problem
     few: Any = course.parameters.n_components
     n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
-    is_many = chooses and n_points > MANY_ROWS
     most = basis_size(n_points, n_tasks, 1) or n_points
-    is_large = chooses and (is_many or most > MANY_COMPONENTS)
-    if is_large:
+    is_many = chooses and n_points > MANY_ROWS
+    if is_large := is_many or (chooses and most > MANY_COMPONENTS):
         few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
     if is_many:
         part = problem.part(whole.some)
         course = Course(whole.parameters, part, partial(whole.train, part=part))
     for candidate in considered:
         course.consider(candidate, few)
-    kept = np.flatnonzero(course.blended().share).tolist()
-    for k in kept:
-        course.weaken(k, few)
+    share = course.blended().share
+    kept = np.flatnonzero(share > LEAST_OF_LARGE * share.max() * is_large).tolist()
     if is_many:
-        share = course.blended().share[kept]
-        kept = np.array(kept)[share > LEAST_OF_MANY * share.max()].tolist()
         course.extend(whole)
     if is_large:
         course.enlarge(kept)
+    for k in [] if is_large else kept:
+        course.weaken(k, few)
     return course
 
 
@@ -228,9 +230,8 @@ def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) 
         engine.set_params(prior_scale=1.0)
     if any_engine:
         engine.set_params(tol=TOLERANCE)
-    size = parameters.n_components
-    if size == "auto":
-        size = basis_size(len(problem.points), problem.coding.n_tasks)
+    size, known = parameters.n_components, (len(problem.points), problem.coding.n_tasks)
+    size = basis_size(*known) if size == "auto" else size
     return replace(parameters, engine=engine, n_components=size)
 
 
@@ -352,12 +353,9 @@ class Course:
         members, everywhere = [], []
         left_out = np.empty((len(codes), len(self.problem.classes)))
         for kernel, others in learned.kernels:
-            params = {
-                "kernel": kernel,
-                "engine": self.parameters.engine,
-                "n_components": None if kernel.is_linear else size,
-                "temperature": 1.0,
-            }
+            most = None if kernel.is_linear else size
+            params = {"kernel": kernel, "engine": self.parameters.engine, "n_components": most}
+            params["temperature"] = 1.0
             with self.clock.training():
                 model = self.train(params)
             everywhere.append(left_out_probabilities(model, codes))
@@ -376,8 +374,10 @@ def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Cand
     if not candidate.by_relevance:
         return candidate
     weight = None if problem.weight is None else problem.weight[own]
-    told = relevance(problem.points[own], problem.codes[own], weight, problem.block)
-    told **= candidate.by_relevance
-    kernel, width = clone(candidate.kernel), "terms__0__gamma"
-    kernel.set_params(**{width: told * (kernel.get_params()[width].sum() / told.sum())})
+    kernel, points, codes = clone(candidate.kernel), problem.points[own], problem.codes[own]
+    radial: list[Any] = [term for term in kernel.terms if isinstance(term, RadialKernel)]
+    for k, term in enumerate(radial):
+        labels = codes if len(radial) == 1 else 1 * (codes == k)
+        told = relevance(points, labels, weight, problem.block) ** candidate.by_relevance
+        term.set_params(gamma=told * (term.gamma.sum() / told.sum()))
     return candidate._replace(kernel=kernel)

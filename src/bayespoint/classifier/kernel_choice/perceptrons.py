@@ -54,13 +54,8 @@ def best_perceptron(
     widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]
     part, trained = problem.part(some), []
     for width in widths:
-        params = {
-            "kernel": RadialKernel(gamma=width),
-            "engine": PermutedPerceptron(),
-            "ridge": RIDGE,
-            "n_components": None,
-            "temperature": 1.0,
-        }
+        params = {"kernel": RadialKernel(gamma=width), "engine": PermutedPerceptron()}
+        params |= {"ridge": RIDGE, "n_components": None, "temperature": 1.0}
         trained.append((first_visit_loss(train(params, part), part), params))
     loss, params = min(trained, key=lambda one: one[0])
     half = problem.part(some[::2])

@@ -1,0 +1,70 @@
+"""Candidates of more rows than a small basis has: terms by class, and which are trained again."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bayespoint import BayesPointClassifier
+from bayespoint.classifier.fitting import pose, train_member
+from bayespoint.classifier.kernel_choice.blending import Blend
+from bayespoint.classifier.kernel_choice.candidates import candidates, relevance
+from bayespoint.classifier.kernel_choice.choice import Course, with_numbers
+from bayespoint.classifier.parameters import Parameters
+from bayespoint.tools.monitor import Monitor
+
+
+def learned_by_class(n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(700) % n_classes
+    X = rng.normal(size=(700, n_classes)) + 2 * np.eye(n_classes)[y]
+    classifier = BayesPointClassifier()
+    parameters = Parameters.of(classifier)
+    problem = pose(classifier, parameters, X, y)
+    numbers = with_numbers(parameters, problem, any_engine=True)
+    course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
+    found = candidates(
+        problem.points, problem.block, None, learns=True, constant=True, n_tasks=n_classes
+    )
+    (fixed,) = [one for one in found if one.name == "rbf by relevance, fixed width"]
+    ((kernel, _),) = course.learn(fixed).kernels
+    return problem, kernel
+
+
+def test_each_of_few_classes_has_a_term_of_what_tells_it_from_the_others():
+    problem, kernel = learned_by_class(3)
+    assert list(kernel.weights) == pytest.approx([10 / 3] * 3 + [1.0])
+    for k in range(3):
+        gamma, is_class = kernel.terms[k].gamma, (problem.codes == k).astype(int)
+        told = relevance(problem.points, is_class, None, problem.block) ** 0.75
+        np.testing.assert_allclose(gamma, told / told.sum())
+        assert gamma.argmax() == k  # the mean over all classes does not tell features apart
+    problem, kernel = learned_by_class(5)
+    told = relevance(problem.points, problem.codes, None, problem.block) ** 0.75
+    np.testing.assert_allclose(kernel.terms[0].gamma, told / told.sum())
+    assert list(kernel.weights) == [10.0, 1.0]
+
+
+def test_with_a_larger_basis_scales_stay_and_little_weight_is_dropped(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=700) > 0
+    weakened, enlarged = [], []
+    monkeypatch.setattr(Course, "weaken", lambda course, k, size: weakened.append(k))
+    monkeypatch.setattr(Course, "enlarge", lambda course, kept: enlarged.append(kept))
+    shares = np.array([0.0, 0.75, 0.25])
+
+    def blended(course, some=None):
+        share = np.zeros(len(course.tried))
+        share[:3] = shares
+        return Blend(share, 1.0)
+
+    monkeypatch.setattr(Course, "blended", blended)
+    for n, expected in ((700, [[1]]), (500, [])):
+        enlarged.clear()
+        BayesPointClassifier().fit(X[:n], y[:n])
+        assert enlarged == expected
+    assert weakened == [1, 2]  # of 500 rows alone
+    shares[:] = [0.0, 0.7, 0.3]  # more than a third of the first
+    BayesPointClassifier().fit(X, y)
+    assert enlarged == [[1, 2]]
