@@ -20,7 +20,7 @@ from bayespoint.tools.threads import ThreadPool, stop_if_cancelled
 
 STRIPE = 6  # rows that BLAS sums alike: two of them, or a third, are a tile of its own
 UNIT = 192  # rows a product; 512 would be a tenth faster, but asks for more rows than are needed
-EDGE = 48  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
+EDGE = 24  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
 TILE = 512  # columns a product: UNIT x TILE in float32 is 384 kB, and fits a level-2 cache
 
 
