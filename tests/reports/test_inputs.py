@@ -140,6 +140,15 @@ def test_what_can_change():
         assert not compare(before, table.assign(**change)[:5])[0].is_shifted  # too few rows
 
 
+def test_data_frames_of_polars_have_the_same_profile():
+    polars = pytest.importorskip("polars")
+    table, later = make(60, 0), make(60, 1)
+    frame = polars.DataFrame(table.to_dict("list"), strict=False)
+    assert profile(frame) == profile(table)
+    other = polars.DataFrame(later.to_dict("list"), strict=False)
+    assert compare(profile(frame), other) == compare(profile(table), later)
+
+
 def test_many_columns_are_folded():
     found = measure(linear().fit(X, y), X, y)
     shifts = compare(profile(make(100, 0)), make(100, 1))

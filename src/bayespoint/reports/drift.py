@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
 from bayespoint.reports.html import decimals
+from bayespoint.tools.extras import in_pandas
 
 N_PARTS = 10  # of the numbers of a column, with as many training rows in each as ties allow
 N_CATEGORIES = 50  # that are kept of a column, the most frequent
@@ -78,6 +79,7 @@ def profile(frame: Any) -> Profile:
     >>> profile(pd.DataFrame({"city": ["Kiel", "Kiel", None]}))
     {'city': {'kind': 'category', 'rows': 3, 'missing': 1, 'counts': {'Kiel': 2}, 'other': 0}}
     """
+    frame = in_pandas(frame)
     return {str(name): profile_column(frame[name]) for name in frame}
 
 
@@ -131,6 +133,7 @@ def compare(before: Profile, frame: Any) -> list[Shift]:
     >>> compare(profile(table), table)[0].distance
     0.0
     """
+    frame = in_pandas(frame)
     names = [name for name in before if name in frame]
     level = LEVEL / max(len(names), 1)
     shifts = [compare_column(name, before[name], frame[name], level) for name in names]

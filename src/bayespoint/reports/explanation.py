@@ -16,7 +16,7 @@ from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.html import short
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import to_host
-from bayespoint.tools.extras import require
+from bayespoint.tools.extras import in_pandas
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION, Axes, axes_or_new
@@ -261,16 +261,6 @@ def novelty(known: NDArray, new: NDArray) -> NDArray[np.float64]:
     left = 1 - ((k @ inverse) * k).sum(axis=1) / own
     above = left_out >= left[:, None] - ROUNDING
     return (1 + above.sum(axis=1)) / (1 + len(known))
-
-
-def in_pandas(rows: Any) -> Any:
-    """A data frame of another library as one of pandas, whose cells can be replaced."""
-    if not hasattr(rows, "columns") or hasattr(rows, "iloc"):
-        return rows
-    require("pandas", "cli", f"explain with a {type(rows).__name__} of another library")
-    import pandas as pd
-
-    return pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
 
 
 def typical_values(rows: Any) -> list[Any]:

@@ -52,6 +52,9 @@ def test_evidence_and_slopes_are_those_of_sweeps(size, weighted):
     assert fast[0] == pytest.approx(slow[0], abs=1e-7)
     for name in NAMES:
         assert fast[1][name] == pytest.approx(slow[1][name], rel=1e-5, abs=1e-6)
+    # Cavities that are held for ever, those of the first round, must not pass.
+    held, _ = by_rounds(engine.set_params(tol=np.inf), kernel_of(X, size), X, y, weight)
+    assert held != pytest.approx(slow[0], abs=1e-7)
 
 
 def test_the_slope_is_that_of_the_value():
@@ -102,6 +105,15 @@ def test_it_says_that_it_did_not_converge(monkeypatch):
     monkeypatch.setattr(process, "MOST_ROUNDS", 1)
     assert ProcessEvidence(engine, y, None)(K) is None
     assert ProcessEvidence(engine, y, None)(-K) is None
+
+
+def test_rounds_hear_who_wants_to_stop():
+    X, y = problem(40)
+    engine = ExpectationPropagation(prior_scale=1.0)
+    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
+    rounds, asked = Rounds(K, (y[:, 0].astype(float), np.ones(40)), engine), []
+    assert not rounds.converge(None, lambda: bool(asked.append(1)) or len(asked) == 2)
+    assert len(rounds.moves) == 2
 
 
 @pytest.mark.parametrize("params", [{"label_noise": 0.1}, {"noise": 0.0}, {"damping": 0.5}])

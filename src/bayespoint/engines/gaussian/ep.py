@@ -307,7 +307,7 @@ class ExpectationPropagation(Propagation):
         goes_far = not at_once and self.max_iter > MOST_ROUNDS
         if many and is_plain and goes_far and suits_rounds(self, request.coding):
             rounds = Rounds(prior.root[0] ** 2 * space.gram(), (sites.y, labels.weight), self)
-            if rounds.converge(None) and sites.begin(*rounds.sites):
+            if rounds.converge(None, progress.advance) and sites.begin(*rounds.sites):
                 begun = rounds.moves
         sweeps = self.sweep(sites, progress, in_turn=not at_once, begun=begun)
         while sites.likelihood.learns and not sweeps.reason and sites.adapt(self.tol):

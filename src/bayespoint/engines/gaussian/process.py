@@ -12,6 +12,7 @@ needs B. The sites of the last kernel matrix are a good start for the next one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,8 @@ class Rounds:
         self.alpha = self.f = np.zeros(len(K))
         self.moves: list[float] = []  # the largest that was left in each round
 
-    def converge(self, sites: tuple[NDArray, NDArray] | None) -> bool:
-        """Bring sites to rest, from these or from none; whether that went well."""
+    def converge(self, sites: Any, stops: Callable[[], bool] = lambda: False) -> bool:
+        """Bring sites to rest, from these or from None; whether they came there."""
         self.sites = sites or self.agreeing(np.ascontiguousarray(self.K.diagonal()))
         for number in range(MOST_ROUNDS):
             if not self.factorise():
@@ -100,8 +101,8 @@ class Rounds:
             is_sound = np.isfinite(left) and (rest > _core.ep.SMALLEST).all()
             if left <= self.tol or not is_sound or (number == 0 and sites):
                 self.alpha, self.f = alpha, f
-            if left <= self.tol or not is_sound:
-                return bool(is_sound)
+            if left <= self.tol or not is_sound or stops():
+                return bool(is_sound and left <= self.tol)
             self.find_means(self.e / rest, EXACT * min(left, 1.0))
         return False
 
