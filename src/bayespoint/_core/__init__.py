@@ -12,7 +12,7 @@ from typing import Any
 from bayespoint._core.calls import guarded_module, interrupts_later
 
 MODULES = (
-    "billiard", "distances", "ep", "filters", "gibbs", "grids", "joint", "knapsack", "means",
+    "billiard", "distances", "ep", "factorised", "filters", "gibbs", "grids", "joint", "knapsack",
     "orthants", "perceptron", "softmax",
 )  # fmt: skip
 

@@ -2,9 +2,7 @@
 
 Symbols are those of the slides: the site of a label y is exp(a y f - b f^2 / 2) in the output
 f = w.phi, and e = var f in the posterior. A site of weight k counts k times; its cavity lacks
-``removed`` of them. ``moments`` are e and f, ``sites`` are y, a, b and removed. The last two
-functions are for weights that are treated as independent: there a site is a product of messages
-exp(shift w_j - rate w_j^2 / 2), one to each weight of its sparse row.
+``removed`` of them. ``moments`` are e and f, ``sites`` are y, a, b and removed.
 """
 
 import math
@@ -26,6 +24,7 @@ SCALED = np.ascontiguousarray(np.linalg.solve(np.vander(PLACES, increasing=True)
 SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
 NARROWEST = 1e-3  # share of the precision of an output that one step must leave
 INNER = 20  # steps for a site of several copies before its neighbours are told
+PRECISE, MOST = 1e-10, 50  # error of a mean in its own unit; steps, of which few are needed
 NARROW = 0.2  # share of the tail of an interval beyond it from which tails would cancel
 NODES, HEIGHTS = np.polynomial.legendre.leggauss(16)  # good to 1e-15 for such intervals
 
@@ -188,14 +187,6 @@ def cavities(moments: tuple, sites: tuple) -> tuple[NDArray, NDArray]:
         return (y * f - removed * a * e) / c, e / c
 
 
-@inner
-def log_mass(mean: float, variance: float, shift: float, rate: float) -> float:
-    """Logarithm of the expectation of exp(shift t - rate t^2 / 2) for t ~ N(mean, variance)."""
-    d = 1.0 + rate * variance
-    exponent = (2.0 * mean * shift + shift**2 * variance - rate * mean**2) / d
-    return 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
-
-
 @compiled
 def sweep_block(
     K: NDArray, f: NDArray, block: tuple, law: tuple, damping: float, bounds: NDArray | None = None
@@ -283,6 +274,31 @@ def all_sites(
 
 
 @compiled
+def agreeing(
+    f: NDArray, alpha: NDArray, variance: NDArray, labels: tuple, law: tuple
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Sites a, b with which the means of the outputs are f, and the pulls of all their copies.
+
+    A cavity N(m, v) of y f with its site has the mean (m + v a) / (1 + v b), which grows with m
+    and is convex: Newton's steps find the m of mean y f. The last pulls ``alpha`` tell where to
+    begin. ``labels`` are y and weight.
+    """
+    y, weight = labels
+    a, b, pull = np.empty(len(f)), np.empty(len(f)), np.empty(len(f))
+    for i in range(len(f)):
+        v, mean = variance[i], y[i] * f[i]
+        m = mean - v * y[i] * alpha[i] / weight[i]
+        for _ in range(MOST):
+            a[i], b[i], _, _ = match(m, v, law)
+            step = m + v * a[i] - mean * (1.0 + v * b[i])
+            m -= step
+            if not abs(step) > PRECISE * (1.0 + abs(mean)):
+                break
+        pull[i] = weight[i] * y[i] * (mean - m) / v
+    return a, b, pull
+
+
+@compiled
 def summary(
     moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
 ) -> tuple[NDArray, NDArray]:
@@ -298,92 +314,3 @@ def summary(
         exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
         constant[i] = left_out[i] + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
     return left_out, constant
-
-
-@compiled
-def sweep_rows(
-    rows: tuple, labels: tuple, messages: tuple, totals: tuple, law: tuple, damping: float
-) -> float:
-    """Visit all sites in turn; rows are begin, column, x: x[begin[i]:begin[i + 1]] at weights.
-
-    ``labels`` are y, removed, weight and last. Changes the messages, shift and rate, their
-    ``totals`` to each weight, pull and precision, and ``last``, a and b of the site that one
-    message to the output would be. Returns the largest of
-    |a' - a| s and |b' - b| s^2, infinite if a site has no cavity.
-    """
-    (begin, column, x), (y, removed, weight, last) = rows, labels
-    (shift, rate), (pull, precision) = messages, totals
-    largest, longest = 0.0, np.int64(0)
-    for i in range(len(y)):
-        longest = max(longest, begin[i + 1] - begin[i])
-    means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
-    for i in range(len(y)):
-        first = begin[i]
-        step = damping / min(max(weight[i], 1.0), 2.0)  # copies move at once: half as far
-        for again in range(1 if weight[i] <= 1 else INNER):
-            m, v, sound = 0.0, 0.0, True
-            for p in range(first, begin[i + 1]):
-                j = column[p]
-                left = precision[j] - removed[i] * rate[p]
-                if not (left > SMALLEST * precision[j]):
-                    sound = False
-                    break
-                variance = 1.0 / left
-                mean = (pull[j] - removed[i] * shift[p]) * variance
-                means[p - first], variances[p - first] = mean, variance
-                m += y[i] * x[p] * mean
-                v += x[p] * x[p] * variance
-            if not sound:
-                largest = np.inf
-                break
-            s2, w, rest, u, _ = tilt(m, v, law)
-            if s2 <= 0:
-                break
-            s, scale = math.sqrt(s2), s2 * rest + w * law[1]
-            a, b = s * u / scale, w / scale
-            moved = max(abs(a - last[i, 0]) * s, abs(b - last[i, 1]) * s2)
-            if again == 0:
-                largest = moved if moved > largest or math.isnan(moved) else largest
-            last[i, 0], last[i, 1] = a, b
-            for p in range(first, begin[i + 1]):
-                j, mean, variance = column[p], means[p - first], variances[p - first]
-                others = max(s2 - variance * x[p] * x[p], 0.0)
-                scale = 1.0 / (s2 * rest + w * others)  # one over s^2 - w x^2 variance
-                shift_to = x[p] * (y[i] * s * u + w * (x[p] * mean - y[i] * m)) * scale
-                rate_to = x[p] * x[p] * w * scale
-                ds, dr = step * (shift_to - shift[p]), step * (rate_to - rate[p])
-                while weight[i] * dr < (NARROWEST - 1.0) * precision[j]:
-                    ds, dr = 0.5 * ds, 0.5 * dr
-                shift[p] += ds
-                rate[p] += dr
-                pull[j] += weight[i] * ds
-                precision[j] += weight[i] * dr
-            if moved < 1e-14:
-                break
-    return largest
-
-
-@compiled
-def summary_rows(
-    rows: tuple, labels: tuple, messages: tuple, totals: tuple, law: tuple
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """As :func:`summary`, and a, b of the site that one message to each output would be."""
-    (begin, column, x), (y, removed, _, _) = rows, labels
-    (shift, rate), (pull, precision) = messages, totals
-    left_out, constant = np.empty(len(y)), np.empty(len(y))
-    a, b = np.empty(len(y)), np.empty(len(y))
-    for i in range(len(y)):
-        m, v, product = 0.0, 0.0, 0.0
-        for p in range(begin[i], begin[i + 1]):
-            j = column[p]
-            left, lacking = precision[j] - removed[i] * rate[p], removed[i] * shift[p]
-            if not (left > SMALLEST * precision[j]):  # no cavity: the posterior itself stands in
-                left, lacking = precision[j], 0.0
-            variance = 1.0 / left
-            mean = (pull[j] - lacking) * variance
-            m += y[i] * x[p] * mean
-            v += x[p] * x[p] * variance
-            product += log_mass(mean, variance, shift[p], rate[p])
-        a[i], b[i], _, left_out[i] = match(m, v, law)
-        constant[i] = left_out[i] - product
-    return left_out, constant, a, b

@@ -26,6 +26,7 @@ DEPENDENCE = 1.3
 HIGH = 0.975  # quantile at which 95 % intervals end
 MOST_SCORES = 2000  # points of which a model keeps left-out probabilities
 NONE = 1e-9  # errors, of points of little weight
+NUMBERS = (int, float, np.integer, np.floating)
 
 Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
 
@@ -180,8 +181,10 @@ class Estimate(NamedTuple):
     def __hash__(self) -> int:
         return hash(self.value)
 
-    def __eq__(self, other: Any) -> bool:
-        return tuple(self) == other if isinstance(other, tuple) else self.value == other
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, tuple):
+            return tuple(self) == other
+        return self.value == other if isinstance(other, NUMBERS) else NotImplemented
 
     def __ne__(self, other: Any) -> bool:
         return not self == other
@@ -206,7 +209,7 @@ def carried(name: str) -> Callable[[Estimate, Any], Any]:
     def method(estimate: Estimate, other: Any) -> Any:
         if isinstance(other, Estimate):
             return operation(estimate.value, other.value)
-        if not isinstance(other, (int, float, np.integer, np.floating)):
+        if not isinstance(other, NUMBERS):
             return NotImplemented
         value, *ends = (operation(one, float(other)) for one in estimate)
         return Estimate(value, min(ends), max(ends))
@@ -214,9 +217,21 @@ def carried(name: str) -> Callable[[Estimate, Any], Any]:
     return method
 
 
-for name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv"):
-    setattr(Estimate, f"__{name}__", carried(f"__{name}__"))
-Estimate.__array_ufunc__ = None  # type: ignore[attr-defined]  # NumPy's numbers leave it to these
+def array_ufunc(estimate: Estimate, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Arithmetic with NumPy's numbers is the estimate's own; all else sees its three numbers."""
+    if ufunc in REFLECTED:
+        reflected = getattr(estimate, REFLECTED[ufunc])
+        return NotImplemented if inputs[0] is estimate else reflected(inputs[0])
+    plain = (tuple(one) if isinstance(one, Estimate) else one for one in inputs)
+    return getattr(ufunc, method)(*plain, **options)
+
+
+REFLECTED: dict[Any, str] = {np.add: "__radd__", np.subtract: "__rsub__"}
+REFLECTED |= {np.multiply: "__rmul__", np.divide: "__rtruediv__"}
+for name in REFLECTED.values():
+    setattr(Estimate, name, carried(name))
+    setattr(Estimate, name.replace("__r", "__"), carried(name.replace("__r", "__")))
+Estimate.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 
 
 def expected_scores(

@@ -168,3 +168,24 @@ def test_copies_leave_a_singular_covariance():
     assert np.ptp(found[own]) < 1e-9
     refitted = machine.fit(X[~own], y[~own]).predict_proba(X[own][:1])[0, y[own][0]]
     assert abs(np.exp(found[own][0, 0]) - refitted) < 0.02
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_groups_that_leave_nothing_but_rounding_errors(noise, seed):
+    """Without a group of copies the rest of a precision may be singular, or below 0 by rounding."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(8, 2)), 4, axis=0)
+    y = (
+        rng.permutation(np.arange(32) % 2)
+        if seed % 2
+        else (X[:, 0] > np.median(X[:, 0])).astype(int)
+    )
+    flips = 0.1 if seed % 3 == 0 else 0.0
+    engine = ExpectationPropagation(
+        noise=noise, prior_scale=3.0 * 10 ** (seed % 4), label_noise=flips
+    )
+    clf = BayesPointClassifier(kernel="rbf", engine=engine)
+    clf.fit(X, y, groups=np.arange(32) // 4)
+    assert np.isfinite(clf.posterior_.left_out_log_probability).all()

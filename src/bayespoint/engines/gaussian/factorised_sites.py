@@ -67,7 +67,7 @@ class FactorisedSites:
         before = self.a.copy(), self.b.copy()
         self._change = 0.0
         for own in self._slices.of(len(self.y)):
-            moved = _core.ep.sweep_rows(*self._part(*own, self._removed), share)
+            moved = _core.factorised.sweep_rows(*self._part(*own, self._removed), share)
             self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
@@ -155,7 +155,7 @@ class FactorisedSites:
     def _summarise(self, removed: NDArray) -> list[NDArray]:
         """The same with cavities that lack so many copies."""
         slices = self._slices.of(len(self.y))
-        parts = [_core.ep.summary_rows(*self._part(*own, removed)) for own in slices]
+        parts = [_core.factorised.summary_rows(*self._part(*own, removed)) for own in slices]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 

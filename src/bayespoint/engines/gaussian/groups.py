@@ -19,7 +19,7 @@ from bayespoint.engines.gaussian.joint.gaussians import precisions
 from bayespoint.engines.gaussian.joint.sites import Extrapolation
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
-from bayespoint.tools.numbers import EPSILON
+from bayespoint.tools.numbers import EPSILON, TINY
 
 BYTES = 2**26  # memory for factors of some groups
 WORK = 5e8  # n d^2 of all groups whose neighbours follow, of those with most influence: about .2 s
@@ -125,8 +125,13 @@ class Others(NamedTuple):
     def near(self, U: NDArray, own: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows whose messages change when those of a group are taken out."""
         (shift, rate), C, now = self.known[:, own], U @ U[own].T, self.known.copy()
-        held = np.linalg.inv(np.eye(len(own)) - rate[:, None] * C[own])
+        try:
+            held = np.linalg.inv(np.eye(len(own)) - rate[:, None] * C[own])
+        except LinAlgError:
+            return own[:0]
         e = np.square(U).sum(axis=1) + ((C @ held) * (rate * C)).sum(axis=1)
+        if not (e >= 0).all():  # rounding errors: without the group little is left of a precision
+            return own[:0]
         f = self.mean + C @ (held @ (rate * self.mean[own] - shift))
         now[:, own] = 0.0
         move, scale = self.wanted(f, e, now) - now, self.scales(e)
@@ -171,7 +176,7 @@ class Others(NamedTuple):
 
     def scales(self, e: Any) -> NDArray[np.float64]:
         """How large moves of messages are, where outputs have the variance e."""
-        total = e + float(getattr(self.law, "noise", 1.0)) ** 2
+        total = np.maximum(e + float(getattr(self.law, "noise", 1.0)) ** 2, TINY)
         return np.stack([np.sqrt(total), total])
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bayespoint.engines import ExpectationPropagation, Request
-from bayespoint.engines.gaussian import process
-from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
-from bayespoint.engines.gaussian.process import ProcessEvidence, Rounds, suits_rounds
+from bayespoint.engines.gaussian import gaussians
+from bayespoint.engines.gaussian.evidence_gradient import ProcessEvidence, evidence_gradient
+from bayespoint.engines.gaussian.gaussians import Rounds, suits_rounds
 from bayespoint.kernels import ConstantKernel, RadialKernel, SumKernel
 
 NAMES = ("weights__0", "weights__1", "terms__0__gamma")
@@ -102,7 +102,7 @@ def test_it_says_that_it_did_not_converge(monkeypatch):
     X, y = problem(40)
     engine = ExpectationPropagation(prior_scale=1.0)
     K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
-    monkeypatch.setattr(process, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(gaussians, "MOST_ROUNDS", 1)
     assert ProcessEvidence(engine, y, None)(K) is None
     assert ProcessEvidence(engine, y, None)(-K) is None
 
