@@ -82,8 +82,9 @@ class MixturePosterior(Posterior):
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights of n classifiers, each of one member and 0 in the others' coordinates."""
-        count = rng.multinomial(n, self.weights)
-        owner = rng.permutation(np.repeat(np.arange(len(count)), count))
+        # One by one: numbers of draws by a binomial law would change where rounding breaks a tie.
+        owner = np.searchsorted(np.cumsum(self.weights)[:-1], rng.random(n), side="right")
+        count = np.bincount(owner, minlength=len(self.weights))
         drawn = np.zeros((sum(self.sizes), n, self.members[0].mean.shape[1]))
         ends = np.cumsum(self.sizes)
         for k, (member, end, size) in enumerate(zip(self.members, ends, self.sizes, strict=True)):
