@@ -189,3 +189,10 @@ def test_polars():
     assert category_columns(frame, "from_dtype") == [1, 2, 3]
     found = Columns.of(frame, [1, 2, 3]).transform(frame)
     np.testing.assert_array_equal(found, learned().transform(FRAME))
+
+
+def test_complex_columns_are_refused_beside_nullable_numbers():
+    """Pandas would drop the imaginary part with a warning."""
+    table = pd.DataFrame({"a": np.arange(6) + 1j, "b": pd.array([1, 2, None, 4, 5, 6], "Int64")})
+    with pytest.raises(ValueError, match=r"Complex data not supported.*real part"):
+        category_columns(table, "from_dtype")

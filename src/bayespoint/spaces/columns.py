@@ -336,6 +336,8 @@ def category_columns(X: Any, given: Any) -> list[int]:
 def is_category(cells: Any) -> bool:
     """Whether a column of a data frame has categories, by its type."""
     kind = str(cells.dtype).lower()
+    if kind.startswith("complex"):  # pandas would drop the imaginary part beside nullable numbers
+        raise ValueError(f"Complex data not supported. Got a column of {kind}: take its real part.")
     return kind.startswith(CATEGORIES) or (kind == "object" and any(objects(cells)))
 
 
