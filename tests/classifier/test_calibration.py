@@ -182,6 +182,8 @@ def test_sums_and_products_of_estimates_keep_the_interval(number):
     assert number * one == one * number == Estimate(0.5, 0.25, 1.0)  # not six numbers
     assert -number * one == Estimate(-0.5, -1.0, -0.25)
     assert one / number == Estimate(0.125, 0.0625, 0.25)
+    assert number / Estimate(0.5, 0.0, 1.0) == Estimate(4.0, 2.0, np.inf)  # an error may be 0
+    assert -number / Estimate(0.5, 0.0, 1.0) == Estimate(-4.0, -np.inf, -2.0)
     assert f"{1 - one:.0%}" == "75% (50% to 88%)"
 
 

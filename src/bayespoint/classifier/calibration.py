@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -211,10 +212,19 @@ def carried(name: str) -> Callable[[Estimate, Any], Any]:
             return operation(estimate.value, other.value)
         if not isinstance(other, NUMBERS):
             return NotImplemented
-        value, *ends = (operation(one, float(other)) for one in estimate)
-        return Estimate(value, min(ends), max(ends))
+        number, (value, *bounds) = float(other), estimate
+        ends = [end(operation, bound, number) for bound in bounds]
+        return Estimate(operation(value, number), min(ends), max(ends))
 
     return method
+
+
+def end(operation: Callable[[float, float], float], bound: float, number: float) -> float:
+    """One end of an interval: a number divided by a bound of 0 has no largest value."""
+    try:
+        return operation(bound, number)
+    except ZeroDivisionError:
+        return math.copysign(math.inf, number)
 
 
 def array_ufunc(estimate: Estimate, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

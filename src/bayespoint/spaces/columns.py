@@ -313,7 +313,7 @@ def category_columns(X: Any, given: Any) -> list[int]:
     if given is None or (isinstance(given, str) and names is None):
         return []
     if isinstance(given, str):
-        return [j for j in range(n) if is_category(column(X, j))]
+        return [j for j, cells in enumerate(some_columns(X, np.arange(n))) if is_category(cells)]
     chosen = np.asarray(given)
     if chosen.dtype == bool and chosen.shape == (n,):
         return np.flatnonzero(chosen).tolist()

@@ -146,6 +146,8 @@ class Others(NamedTuple):
         now, extrapolation = self.known.copy(), Extrapolation()
         now[:, :n_out], told = 0.0, np.full(n_out, np.inf)
         last = now
+        if len(U) < U.shape[1]:  # a square root of U U^T is enough
+            U = np.asarray(np.linalg.qr(U.T, mode="r")).T
         for _ in range(STEPS):
             shift, rate = now - self.known
             try:
