@@ -108,7 +108,5 @@ def feature_names(estimator: Any) -> list[str]:
         return table.feature_names  # of which there are weights
     if before is not None and hasattr(before, "get_feature_names_out"):
         return [str(name).split("__", 1)[-1] for name in before.get_feature_names_out()]
-    named = getattr(machine, "feature_names_in_", None)
-    if named is not None:
-        return [str(name) for name in named]
-    return [f"x{number}" for number in range(machine.n_features_in_)]
+    numbered = [f"x{number}" for number in range(machine.n_features_in_)]
+    return [str(name) for name in getattr(machine, "feature_names_in_", numbered)]

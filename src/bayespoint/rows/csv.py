@@ -77,8 +77,8 @@ class CsvBlocks(Blocks):
             content = file.read(end - begin)
         import pandas as pd
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
+        # A warning of cells beyond the header is an error.
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             try:
                 return self._frame(content, header=None, names=self.names)
             except pd.errors.ParserWarning:

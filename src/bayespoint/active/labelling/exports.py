@@ -17,10 +17,7 @@ VERSION = f"bayespoint {__version__}"  # of the model, as tasks name it
 
 def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
     """The label of every row; None where there is none."""
-    column = np.full(n_rows, None, dtype=object)
-    for row, label in answers.labels().items():
-        column[row] = label
-    return column
+    return np.array([answers.label(row) for row in range(n_rows)], dtype=object)
 
 
 def label_studio(

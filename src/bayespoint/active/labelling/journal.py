@@ -273,14 +273,8 @@ class Answers:
 
     def labels(self) -> dict[int, str]:
         """All labels, those of the pool and those of the answers."""
-        found = dict(self.given)
-        for row in self._by_row:
-            label = self.label(row)
-            if label is None:
-                found.pop(row, None)
-            else:
-                found[row] = label
-        return found
+        known = ((row, self.label(row)) for row in {**self.given, **self._by_row})
+        return {row: label for row, label in known if label is not None}
 
     def skipped(self) -> set[int]:
         """Rows that were answered with "cannot say"."""

@@ -147,8 +147,7 @@ class Learner(threading.Thread):
         if idle and labels.codes == self._best_codes:
             return
         try:
-            with self._work, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with self._work, warnings.catch_warnings(action="ignore"):
                 self._learn(labels, idle)
         except Exception as error:  # labelling continues without a model
             self._quick, self._quick_codes = None, {}
@@ -156,8 +155,7 @@ class Learner(threading.Thread):
 
     def final(self, labels: Labels) -> BayesPointClassifier | None:
         """The classifier of all labels; None if they are of one class only."""
-        with self._work, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with self._work, warnings.catch_warnings(action="ignore"):
             if is_updatable(self._start):
                 self._learn_quickly(labels.codes)
                 return self._quick

@@ -146,11 +146,10 @@ class Session:
                 for one in reversed(last[-PAST:])
             ]
 
-    def close(self, tab: str) -> dict[str, Any]:
+    def close(self, tab: str) -> None:
         """Forget a tab; its row may be shown in another one."""
         with self._lock:
             self._tabs.pop(tab, None)
-            return {}
 
     def state(self, tab: str) -> dict[str, Any]:
         """The numbers at the side of the page."""

@@ -164,8 +164,7 @@ class TableNotes(Notes):
 def collect_warnings() -> Iterator[list[str]]:
     """Collect warnings as text; those for programmers are left out."""
     found: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", kind)
         yield found

@@ -94,12 +94,10 @@ def find_view(
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         bad_usage(f"{' and '.join(named)} exclude each other")
-    if text is not None:
-        training.check_column(frame, text, "--text")
-        return View(items.TEXT, [text])
-    if image is not None:
-        training.check_column(frame, image, "--image")
-        return View(items.IMAGE, [image])
+    for kind, column in ((items.TEXT, text), (items.IMAGE, image)):
+        if column is not None:
+            training.check_column(frame, column, f"--{kind}")
+            return View(kind, [column])
     numbers = [name for name in frame if types.is_numeric_dtype(frame[name])]
     if pixels is not None:
         return pixel_view(numbers, pixels)

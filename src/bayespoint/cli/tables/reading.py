@@ -119,8 +119,8 @@ def read_csv(
     with opened(path, with_mark(encoding), content) as file:
         head, delimiter = look_at(path, file)
         file.seek(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
+        # A warning of cells beyond the header is an error.
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             try:
                 frame = pd.read_csv(
                     file, sep=delimiter, index_col=False, skipinitialspace=True, low_memory=False,

@@ -29,12 +29,7 @@ POLL = 0.5  # seconds between two looks at the monitor
 NO_WORKERS = 300.0  # seconds after which a cluster without workers is an error
 LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}  # arrays, as intended
 
-Describe = Callable[[int, BaseException], BaseException]
-
-
-def as_it_is(k: int, error: BaseException) -> BaseException:
-    """The error of task k itself."""
-    return error
+Describe = Callable[[int, BaseException], BaseException] | None  # None: the error itself
 
 
 class Cluster:
@@ -74,7 +69,7 @@ class Cluster:
         with self._clear_errors(), config.set(LARGE_GRAPHS):
             return self.client.compute(list(tasks), retries=RETRIES)
 
-    def results(self, futures: Sequence[Future], describe: Describe = as_it_is) -> list[Any]:
+    def results(self, futures: Sequence[Future], describe: Describe = None) -> list[Any]:
         """The results, in order; the first error of a task is raised as ``describe`` says."""
         try:
             while not self.done(futures, describe):
@@ -85,7 +80,7 @@ class Cluster:
             self.cancel(futures)
             raise
 
-    def done(self, futures: Sequence[Future], describe: Describe = as_it_is) -> bool:
+    def done(self, futures: Sequence[Future], describe: Describe = None) -> bool:
         """Whether all tasks have ended, after waiting for half a second if they have not.
 
         Raises the error of a task as soon as one has failed, and a ClusterError if the cluster is
@@ -108,7 +103,7 @@ class Cluster:
                 "use smaller blocks of rows, or give workers more memory (memory_limit)",
             ) from error
         if failed is not None:
-            raise describe(failed, error)
+            raise error if describe is None else describe(failed, error)
         return "pending" not in status
 
     def cancel(self, futures: Sequence[Future]) -> None:
