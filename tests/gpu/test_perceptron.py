@@ -138,6 +138,7 @@ def test_rows_of_half_precision_change_nothing_where_they_are_exact(
     monkeypatch.setattr(rows, "SPARE", 4 * 64)
     monkeypatch.setattr(windows, "WIDTH", 32)
     monkeypatch.setattr(windows, "SQUARE", 32)
+    monkeypatch.setattr(windows, "SHARE", 1.0)
     monkeypatch.setattr(perceptrons, "AHEAD", 1)
     half = []
     monkeypatch.setattr(

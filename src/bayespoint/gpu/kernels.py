@@ -15,7 +15,7 @@ import numpy as np
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.products import grid_steps, grouped_products, inner_products, rounded, split
-from bayespoint.gpu.source import finish, multiply
+from bayespoint.gpu.source import finish, multiply, put
 from bayespoint.kernels import Kernel, Points, PolynomialKernel, RadialKernel
 from bayespoint.kernels.base import positions
 from bayespoint.kernels.radial import known_gamma
@@ -126,19 +126,19 @@ def radial_points(kernel: RadialKernel, X: Any, *, unit: bool, half: bool) -> Fu
     return FusedPoints(X, norm, 0.0, positions(X), side.float(), halves=halves, factor=factor)
 
 
-def block(kernel: Any, left: Any, right: Any, out: Any = None) -> Any:
+def block(kernel: Any, left: Any, right: Any, out: Any = None, slots: Any = None) -> Any:
     """Kernel values between prepared points, float32 of shape (len(left), len(right)).
 
-    ``out`` takes them instead, in float32 or float16, of as many rows as it has.
+    Or rows ``slots`` of ``out`` take them, in float32 or float16, as many as there are slots.
     """
-    n = len(left) if out is None else len(out)
+    n = len(left) if out is None else len(out) if slots is None else len(slots)
     if isinstance(left, FusedPoints):
         values, below = inner_products(left.halves, right.halves)[:n], left.side
         assert below is not None
         sides = left.factor[:n], right.factor, below[:n], right.side
-        return finish(values, *sides, degree_of(kernel), out=out)
+        return finish(values, *sides, degree_of(kernel), out=out, slots=slots)
     values = kernel.block(left, right)[:n]
-    return values if out is None else out.copy_(values)
+    return values if out is None else put(values, out, slots)
 
 
 def blocks(kernel: Any, left: Any, right: Any, n_groups: int) -> Any:

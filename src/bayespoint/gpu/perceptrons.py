@@ -1,8 +1,8 @@
 """Many kernel perceptrons trained side by side on a device.
 
 If all kernel rows fit into device memory, they are computed first, and the machines run to their
-end. Otherwise they go through windows of their permutations: see ``bayespoint.gpu.windows``. If
-there is room for all rows that this took, they then run until they err on a point without one.
+end. Otherwise they go through windows of their permutations: see ``bayespoint.gpu.windows``. Once
+few points are wrong, their rows are kept, and machines run until they err on a point without one.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class DeviceRounds:
         running = np.ones(self.shape, dtype=bool)
         while running.any():
             progress = self.progress.reshape(*self.shape, -1)
-            # Windows are for the first pass, which needs most rows, and where not all can be kept.
-            is_first = not progress[running][:, core.EPOCHS].all()
-            if windows is None or (rows.in_clusters and not rows.is_full and not is_first):
+            if windows is not None and windows.are_done(progress[running]):
+                windows = None
+            if windows is None:
                 self._advance()
             else:
                 windows.advance(progress, running)
@@ -154,7 +154,7 @@ class DeviceRounds:
         a, rows = self.machines, self._rows
         name = "advance_clusters" if rows.slot_of is None else "advance_half_clusters"
         limits = max(1, SLICE // rows.stride), rows.slice
-        slots = () if rows.slot_of is None else (rows.slot_of,)
+        slots = () if rows.slot_of is None else (rows.slot_of, rows.slot_used, rows.now)
         size, shared = len(a.missing) * CLUSTER, 4 * rows.slice
         a.launch(name, size, THREADS, rows.values, *limits, *slots, shared=shared)
 
@@ -166,9 +166,9 @@ class DeviceRounds:
         waiting = to_device(np.flatnonzero(missing >= 0), rows.device)
         length = a.squares[waiting].clamp(min=1e-30).sqrt().float()
         low = (a.margins[waiting, : rows.n_points] / length[:, None]).amin(dim=0)
-        low[rows.slot_of >= 0] = torch.inf
+        low[rows.slot_of[:-1] >= 0] = torch.inf
         low[a.missing[waiting].long()] = -torch.inf
-        n_rows = min(len(waiting) + AHEAD, max(len(waiting), rows.n_free), rows.together)
+        n_rows = min(len(waiting) + AHEAD, rows.together)
         rows.slots(low.topk(n_rows, largest=False).indices)
 
     def _report(self) -> tuple[NDArray, NDArray]:

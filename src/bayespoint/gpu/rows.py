@@ -50,12 +50,16 @@ class DeviceRows:
         Whether clusters can train with rows of half precision, as long as there are rows.
     values : tensor of shape (slots, stride) or None
         The rows, once there is memory for them.
-    slot_of : tensor of shape (m,) or None
+    slot_of : tensor of shape (m + 1,) or None
         Slots of the points; -1 where there is no row. None if every point has its own.
-    is_full, n_free : bool and int
-        Whether rows had to be dropped, and how many more there is room for.
+    slot_used : tensor of shape (slots + 1,) or None
+        When rows were last used, by ``now``; -1 where a slot is free.
+    now : int
+        How often rows were asked for.
+    n_slots : int
+        Rows that there is room for.
     together : int
-        Rows that there is room for at once, whatever is held.
+        Rows that may be asked for at once.
     points : Points
         What kernel values are computed from, without the inputs if these are not needed.
     spare : float
@@ -77,13 +81,14 @@ class DeviceRows:
         self.spare = min(room / 2, SPARE)
         self.values: Any = None
         self.slot_of: Any = None
-        self.is_full, self.n_free = False, 0
+        self.slot_used: Any = None
+        self.now = 0
         most = 4 * self.slice if can_cluster(self.device) else np.inf  # bytes of shared memory
         self.holds_all = most <= LARGEST_SLICE and row_bytes * m <= room
         self._is_half = not self.holds_all and bool((points.norm == 1).all())
         self.in_clusters = self._is_half and most <= LARGEST_HALF_SLICE
         size = row_bytes // 2 if self._is_half else row_bytes
-        self._n_slots = int(min(m, max(1, (room - self.spare) // size)))
+        self.n_slots = int(min(m, max(1, (room - self.spare) // size)))
 
     @property
     def slice(self) -> int:
@@ -112,56 +117,51 @@ class DeviceRows:
                 if self.holds_all:
                     self.values = self._all()
                     return
-                shape = self._n_slots, self.stride
+                shape = self.n_slots, self.stride
                 self.values = torch.empty(shape, dtype=dtype, device=self.device)
             except RuntimeError as error:
-                if not is_out_of_memory(error) or self._n_slots == 1:
+                if not is_out_of_memory(error) or self.n_slots == 1:
                     raise
-                self.holds_all, self._n_slots = False, 3 * self._n_slots // 4
+                self.holds_all, self.n_slots = False, 3 * self.n_slots // 4
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()
             else:
-                self.slot_of = torch.full((m,), -1, dtype=torch.int32, device=self.device)
-                self.n_free = self._n_slots
-                self.together = max(1, min(self.n_free // 4, WIDE_UNIT))
-                if self._n_slots == m and self.in_clusters:
+                nothing = torch.full((m + 1,), -1, dtype=torch.int32, device=self.device)
+                self.slot_of, self.slot_used = nothing, nothing[: self.n_slots + 1].clone()
+                self._held = self.slot_used.long()  # the point of each slot
+                self.together = max(1, min(self.n_slots // 4, 4 * WIDE_UNIT))
+                if self.n_slots == m and self.in_clusters:
                     self.holds_all = True
                     for some in torch.arange(m, device=self.device).split(WIDE_UNIT):
                         self._load(some)
 
     def slots(self, points: Any) -> Any:
         """Slots of some points, ``together`` at most, whose rows are computed if need be."""
-        missing = self._missing(points)
-        if len(missing) > self.n_free:
-            self.is_full = True
-            missing = self._missing(points)
+        self.now += 1
+        slots = self.slot_of[points]
+        self.slot_used[slots] = self.now  # -1 is a place of its own, behind all slots
+        is_missing = slots.new_zeros(self.n_points, dtype=bool)
+        is_missing[points] = slots < 0
+        missing = is_missing.nonzero()[:, 0]  # each once and in order
         if len(missing):
             self._load(missing)
         return self.slot_of[points]
 
-    def _missing(self, points: Any) -> Any:
-        """Those that have no row, each once and in order; if it is full, last rows are dropped."""
-        if self.is_full:
-            self.n_free = self.together
-            self.slot_of[self.slot_of >= self._n_slots - self.n_free] = -1
-        is_missing = self.slot_of.new_zeros(self.n_points, dtype=bool)
-        is_missing[points] = self.slot_of[points] < 0
-        return is_missing.nonzero()[:, 0]
-
     def _load(self, points: Any) -> None:
-        """Compute rows of points that have none."""
+        """Compute rows that are missing, in place of those that were not used for longest."""
         import torch
 
-        n, begin = len(points), self._n_slots - self.n_free
-        self.slot_of[points] = torch.arange(begin, begin + n, device=self.device).int()
-        self.n_free -= n
+        n = len(points)
+        slots = self.slot_used[:-1].argsort(stable=True)[:n]
+        self.slot_of[self._held[slots]] = -1
+        self._held[slots], self.slot_used[slots] = points, self.now
+        self.slot_of[points] = slots.int()
         left = self.points.take(torch.nn.functional.pad(points, (0, -n % UNIT)))
         n_columns = int(min(PRODUCTS, self.spare) // (4 * len(left)))
         n_columns = max(WIDE, n_columns // WIDE * WIDE)
         for first in range(0, self.stride, n_columns):
             part = slice(first, first + n_columns)
-            out = self.values[begin : begin + n, part]
-            block(self.kernel, left, self._columns.take(part), out)
+            block(self.kernel, left, self._columns.take(part), self.values[:, part], slots)
 
     @cached_property
     def _columns(self) -> Any:

@@ -256,9 +256,11 @@ __device__ float flipped(u32 bits, u32 minus, int n) {
     return __uint_as_float(bits ^ (minus << (31 - n) & 0x80000000u));
 }
 
-// values: (m, stride), or (slots, stride) with the slot of each point, which is -1 if it has no row.
+// values: (m, stride), or (slots, stride) with the slot of each point, which is -1 if it has no row;
+// of each slot it is noted when it was last used.
 template <typename Row, int BATCHES>
-__device__ void advance_machines(ARGUMENTS(Row), int most_work, int slice, const int* slots) {
+__device__ void advance_machines(ARGUMENTS(Row), int most_work, int slice, const int* slots,
+                                 int* slot_used, int now) {
     extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
     __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
     const int c = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER, tid = threadIdx.x;
@@ -337,6 +339,7 @@ __device__ void advance_machines(ARGUMENTS(Row), int most_work, int slice, const
             break;
         }
         const Row* row = values + (size_t)slot * stride;
+        if (slots && rank == 0 && tid == 0) slot_used[slot] = now;
         const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
         const float change = target[i] * size;
         // What the next scan needs is fetched while the row is added.
@@ -391,11 +394,12 @@ __device__ void advance_machines(ARGUMENTS(Row), int most_work, int slice, const
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
 advance_clusters(ARGUMENTS(float), int most_work, int slice) {
-    advance_machines<float, 5>(VALUES, nullptr);
+    advance_machines<float, 5>(VALUES, nullptr, nullptr, 0);
 }
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 2)
-advance_half_clusters(ARGUMENTS(u16), int most_work, int slice, const int* slots) {
-    advance_machines<u16, 14>(VALUES, slots);
+advance_half_clusters(ARGUMENTS(u16), int most_work, int slice, const int* slots, int* slot_used,
+                      int now) {
+    advance_machines<u16, 14>(VALUES, slots, slot_used, now);
 }
 #endif
 
@@ -428,10 +432,11 @@ __device__ void to_powers(float (&values)[N], int degree) {
 }
 
 template <typename Row>
-__device__ void finish_rows(const float* values, Row* out, const float* a, const float* b,
-                            const float* c, const float* d, int n_rows, int n_each,
+__device__ void finish_rows(const float* values, Row* out, const long long* slots, const float* a,
+                            const float* b, const float* c, const float* d, int n_rows, int n_each,
                             long long stride, long long out_stride, int n_columns, int degree) {
     for (int row = blockIdx.y; row < n_rows; row += gridDim.y) {
+        Row* goal = out + (slots ? slots[row] : row) * out_stride;
         const float4* line = (const float4*)(values + row * stride);
         const size_t group = (size_t)(row / n_each) * n_columns;  // columns of their own
         for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
@@ -443,20 +448,21 @@ __device__ void finish_rows(const float* values, Row* out, const float* a, const
                           base_of(g.z, a[row], right.z, c[row], side.z, degree),
                           base_of(g.w, a[row], right.w, c[row], side.w, degree)};
             to_powers(v, degree);
-            keep(out + row * out_stride, j, make_float4(v[0], v[1], v[2], v[3]));
+            keep(goal, j, make_float4(v[0], v[1], v[2], v[3]));
         }
     }
 }
 
 #define FINISH(NAME, ROW)                                                                         \
     extern "C" __global__ void NAME(                                                              \
-        const float* values, ROW* out, const float* __restrict__ a, const float* __restrict__ b,  \
-        const float* __restrict__ c, const float* __restrict__ d, int n_rows, int n_each,         \
-        long long stride, long long out_stride, int n_columns, int degree) {                      \
-        finish_rows(values, out, a, b, c, d, n_rows, n_each, stride, out_stride, n_columns,       \
-                    degree);                                                                      \
+        const float* values, ROW* out, const long long* __restrict__ slots,                       \
+        const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ c,    \
+        const float* __restrict__ d, int n_rows, int n_each, long long stride,                    \
+        long long out_stride, int n_columns, int degree) {                                        \
+        finish_rows(values, out, slots, a, b, c, d, n_rows, n_each, stride, out_stride,           \
+                    n_columns, degree);                                                           \
     }
-FINISH(finish, float)  // values may be where they were
+FINISH(finish, float)  // values may be where they were, unless rows go to slots
 FINISH(finish_half, u16)
 
 // The same for the upper triangle of a symmetric matrix, in tiles of 32 x 32 that are also written

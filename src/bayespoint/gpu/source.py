@@ -106,12 +106,13 @@ def program(index: int) -> Any:
 
 
 def finish(
-    values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1, out: Any = None
-) -> Any:
+    values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1, out: Any = None,
+    slots: Any = None,
+) -> Any:  # fmt: skip
     """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
 
     Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)). Groups of rows have columns
-    of their own (on a GPU). ``out`` takes the values instead, in float32 or float16.
+    of their own (on a GPU). ``out`` takes the values instead: see :func:`put`.
     """
     n, columns = values.shape
     if values.device.type == "cuda" and columns % 4 == 0 and values.stride(0) % 4 == 0:
@@ -119,12 +120,12 @@ def finish(
         grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
         launch(
             "finish" if goal.element_size() == 4 else "finish_half", values.device, grid, 256,
-            values, goal, a, b, c, d, n, n // n_groups, np.int64(values.stride(0)),
-            np.int64(goal.stride(0)), columns, degree,
+            values, goal, np.uint64(0) if slots is None else slots, a, b, c, d, n, n // n_groups,
+            np.int64(values.stride(0)), np.int64(goal.stride(0)), columns, degree,
         )  # fmt: skip
         return goal
     if out is not None:
-        return out.copy_(finish(values, a, b, c, d, degree))
+        return put(finish(values, a, b, c, d, degree), out, slots)
     values.mul_(a[:, None] * b)
     if degree == 0:
         return values.sub_(c[:, None] + d).clamp_(max=0).exp_()
@@ -135,6 +136,11 @@ def finish(
         if digit == "1":
             result.mul_(base)
     return values.copy_(result)
+
+
+def put(values: Any, out: Any, slots: Any) -> Any:
+    """Write rows of values to ``out``, in float32 or float16: to all of it, or to rows of it."""
+    return out.copy_(values) if slots is None else out.index_copy_(0, slots, values.to(out.dtype))
 
 
 def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degree: int) -> None:

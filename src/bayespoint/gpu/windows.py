@@ -26,6 +26,8 @@ WIDTH = 32_768  # places of a window in which few points are wrong
 SMALL_WIDTH = 8192  # with the shared memory that any device has
 FEW = 512  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
+SHARE = 0.6  # of the room for rows, that points may take which are wrong where windows end
+TOGETHER = 200  # machines whose margins are looked at together
 WINDOW_BYTES = 4 * WIDTH * (2 * FEW + EXTRA)
 
 
@@ -50,6 +52,31 @@ class Windows:
         self._places = torch.arange(self._width, device=rows.device)
         self._is_dense = True  # mistakes are too many to look where they may be
 
+    def are_done(self, progress: NDArray) -> bool:
+        """Whether machines with these counters may go on without windows.
+
+        They may if the rows of all points that are wrong take at most a share of the room. These
+        rows are then there.
+        """
+        import torch
+
+        core, rows, a = _core.perceptron, self._rows, self._machines
+        if not (rows.in_clusters and progress[:, core.EPOCHS].all()):
+            return False
+        is_wrong = torch.zeros(rows.stride, dtype=torch.bool, device=rows.device)
+        for some in torch.arange(len(a.margins), device=rows.device).split(TOGETHER):
+            margins = a.margins[some]
+            if a.has_ridge:
+                margins[:, : rows.n_points] += a.ridge * a.counts[some, : rows.n_points]
+            is_running = a.progress[some, core.STATE] == core.RUNNING
+            is_wrong |= ((margins <= 0) & is_running[:, None]).any(dim=0)
+        wrong = is_wrong[: rows.n_points].nonzero()[:, 0]
+        if len(wrong) > SHARE * rows.n_slots:
+            return False
+        for some in wrong.split(rows.together):
+            rows.slots(some)
+        return True
+
     def advance(self, progress: NDArray, running: NDArray[np.bool_]) -> None:
         """Take the machines that run through the next window of each permutation.
 
@@ -67,15 +94,17 @@ class Windows:
         index = windows[:, 2:] + self._places
         order = windows[:, :1].long(), index.clamp(max=rows.n_points - 1)
         points = a.orders[order].long()  # the last one is repeated beyond the end
-        chosen = None if self._is_dense else self._likely(windows, index, points)
+        chosen, is_square = None if self._is_dense else self._likely(windows, index, points), False
         if chosen is None:
             points = points[:, : self._square].contiguous()
             n_rows = max(1, min(self._square, self._room // self._square))
+            is_square = n_rows == self._square
             chosen = self._places[:n_rows].repeat(len(windows), 1)
         slots = torch.full_like(points, -1, dtype=torch.int32)
         slots.scatter_(1, chosen, self._places[: chosen.shape[1]].int().expand_as(chosen))
         learners = points.gather(1, chosen)
-        left, right = (rows.points.take(some.flatten()) for some in (learners, points))
+        right = rows.points.take(points.flatten())
+        left = right if is_square else rows.points.take(learners.flatten())
         values = blocks(rows.kernel, left, right, len(windows))
         changes = torch.zeros((*chosen.shape, self._n_tasks), device=rows.device)
         self._advance(windows, values, slots, changes)
