@@ -120,4 +120,4 @@ def test_all_rows_at_once(name, device):
             slot = few.slots(point)
             found = few.values[slot.long(), :37].float().cpu()
             assert np.allclose(found, kernel.block(here, here)[point.cpu()], atol=5e-4)
-    assert few.is_full
+    assert (few.slot_of >= 0).sum() == len(few.values)  # no room is left
