@@ -40,7 +40,7 @@ from bayespoint.engines.base import ENGINES as ALIASES
 from bayespoint.posteriors import Posterior
 from bayespoint.posteriors.gaussian import ValuePosterior
 from bayespoint.reject import SelectiveClassifier
-from bayespoint.storage import archive, encode
+from bayespoint.storage import encode
 from bayespoint.storage.registry import CLASSES
 
 
@@ -254,17 +254,16 @@ def test_triangles(there_and_back, tmp_path, triangle, order):
     assert (tmp_path / "model.bpm").stat().st_size > half.nbytes
 
 
-def test_files_of_format_2(tmp_path, monkeypatch):
+def test_triangles_take_half_of_the_room(tmp_path, monkeypatch):
     machine, X = fitted("ep", "rbf", 3)
     bayespoint.save(machine, tmp_path / "new")
-    with monkeypatch.context() as older:
-        older.setattr(archive, "VERSION", 2)
-        older.setattr(encode, "triangle_of", lambda array: None)
-        bayespoint.save(machine, tmp_path / "old")
-    models = [bayespoint.load(tmp_path / name) for name in ("old", "new")]
+    with monkeypatch.context() as whole:
+        whole.setattr(encode, "triangle_of", lambda array: None)
+        bayespoint.save(machine, tmp_path / "whole")
+    models = [bayespoint.load(tmp_path / name) for name in ("whole", "new")]
     assert not differences(*models)
     assert models[0].predict_proba(X).tobytes() == models[1].predict_proba(X).tobytes()
-    sizes = [(tmp_path / name).stat().st_size for name in ("old", "new")]
+    sizes = [(tmp_path / name).stat().st_size for name in ("whole", "new")]
     n = len(machine.posterior_.mean)
     matrices = 8 * (3 * n**2 + (n - 1) ** 2)
     assert_allclose(sizes[0] - sizes[1], matrices / 2, rtol=0.1)

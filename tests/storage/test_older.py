@@ -30,7 +30,7 @@ def test_older_files(path, tmp_path):
 
 
 def test_there_are_such_files():
-    assert len(FILES) == 9
+    assert len(FILES) == 4
 
 
 def test_independent_weights_were_a_parameter():

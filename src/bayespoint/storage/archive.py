@@ -13,7 +13,7 @@ from bayespoint.tools.attributes import ContentError, need
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
 VERSION = 5  # of the format; raised when older releases cannot read new files
-OLDEST = 2  # that is read: 2 has no triangles of arrays, 3 no Model (see older.py), 4 all factors
+OLDEST = 4  # that is read: 5 leaves out factors that others follow from
 SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes
 # Bytes of memory for each of these characters, in JSON and in the values that are made of it.
