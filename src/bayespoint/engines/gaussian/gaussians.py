@@ -21,7 +21,8 @@ REFINEMENTS = 8  # of the mean, before the covariance is computed afresh instead
 CONTRACTION = 0.25  # of the square of a refinement's step, at least
 MOST_ROUNDS, STEPS = 40, 6  # 3 to 7 rounds are usual; steps of the means in each, at most
 EXACT = 0.05  # error of the means, as a share of the moves that are left
-FEW = 250  # rows of which a round takes no longer than to find means twice
+FEW = 250  # rows of which a factor takes no longer than to find means twice
+LARGE, ROUNDED = 1e15, 1e-6  # prior variance that float32 bears, and error of 1 - B^-1 there
 LEAST = 1e-8  # rate of a site over the prior's: with less, 1 - B^-1 would be rounding errors
 
 # All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
@@ -182,18 +183,23 @@ class Rounds:
     def converge(self, sites: Any, stops: Callable[[], bool] = lambda: False) -> bool:
         """Bring sites to rest, from these or from None; whether they came there."""
         self.sites = sites or self.agreeing(np.ascontiguousarray(self.K.diagonal()))
+        single = len(self.K) > FEW and self.K.max() < LARGE
         for number in range(MOST_ROUNDS):
-            if not self.factorise():
+            if not (single and self.factorise(np.float32)) and not self.factorise():
                 return False
             alpha, f = self.solve(self.weight * self.y * self.sites[0])  # of the posterior
             left = _core.ep.all_sites((self.e, f), self.known, self.law)[2].max()
             self.moves.append(float(left))
             rest = 1 - self.sites[1] * self.e
             is_sound = np.isfinite(left) and (rest > _core.ep.SMALLEST).all()
-            if left <= self.tol or not is_sound or (number == 0 and sites):
+            is_over = left <= self.tol and self.inverse.dtype == np.float64
+            if is_over or not is_sound or (number == 0 and sites):
                 self.alpha, self.f = alpha, f
-            if left <= self.tol or not is_sound or stops():
-                return bool(is_sound and left <= self.tol)
+            if is_over or not is_sound or stops():
+                return bool(is_sound and is_over)
+            if len(self.K) > FEW:  # steps in float32 leave few digits of f = K alpha
+                self.f = blas.dsymv(1.0, self.K, self.alpha, lower=1)
+            single = single and left > 1
             enough, variance = EXACT * min(left, 1.0), self.e / rest
             self.find_means(variance, enough)
             if len(self.K) > FEW:
@@ -209,7 +215,7 @@ class Rounds:
         square, rate = np.square(self.inverse), self.root**2
         square[np.diag_indices_from(square)] = np.square(self.e * rate)
         change = self.weight * self.sites[1] / rate - 1
-        fall = blas.dsymv(1.0, square, change, lower=1) / (rate * self.e)
+        fall = SYMV[square.dtype](1.0, square, change, lower=1) / (rate * self.e)
         e = self.e / np.maximum(1 + fall, 0.5)
         rest = 1 - self.sites[1] * e
         return np.where(rest > _core.ep.SMALLEST, e / np.maximum(rest, TINY), variance)
@@ -236,19 +242,26 @@ class Rounds:
         *sites, self.wanted = found
         return tuple(sites)
 
-    def factorise(self) -> bool:
+    def factorise(self, dtype: Any = np.float64) -> bool:
         """Find B^-1 and the variances of the outputs; False if rounding leaves none."""
-        rate = np.maximum(self.weight * self.sites[1], LEAST / np.maximum(self.K.diagonal(), TINY))
+        before = np.maximum(self.K.diagonal(), TINY)
+        rate = np.maximum(self.weight * self.sites[1], LEAST / before)
         self.root = np.sqrt(rate)
-        B = self.K * self.root
-        B *= self.root[:, None]
+        root = self.root.astype(dtype)
+        B = np.multiply(self.K, root, dtype=dtype)
+        B *= root[:, None]
         B[np.diag_indices_from(B)] += 1.0
-        lower, failed = lapack.dpotrf(B, lower=1, overwrite_a=1)
+        potrf, lauum = lapack.get_lapack_funcs(("potrf", "lauum"), (B,))
+        lower, failed = potrf(B, lower=1, overwrite_a=1)
         if failed:
             return False
         self.log_determinant = -2 * np.log(lower.diagonal()).sum()
-        self.inverse = lapack.dlauum(inverse_lower(lower), lower=1, overwrite_c=1)[0]
-        self.e = (1 - self.inverse.diagonal()) / rate
+        self.inverse = lauum(inverse_lower(lower), lower=1, overwrite_c=1)[0]
+        fall = 1 - self.inverse.diagonal()
+        if dtype == np.float32:  # where labels say next to nothing, rounding
+            self.e = np.minimum(np.maximum(fall, ROUNDED) / rate, before)
+            return bool(np.isfinite(fall).all())
+        self.e = fall / rate
         return bool((self.e > 0).all())
 
     @property
@@ -259,7 +272,7 @@ class Rounds:
     def solve(self, pulls: NDArray) -> tuple[NDArray, NDArray]:
         """(I + W K)^-1 times a vector, and K times the result."""
         held = self.root * blas.dsymv(1.0, self.K, pulls, lower=1)
-        held = blas.dsymv(1.0, self.inverse, held, lower=1)
+        held = SYMV[self.inverse.dtype](1.0, self.inverse, held, lower=1)
         return pulls - self.root * held, held / self.root
 
     def evidence(self) -> float:
