@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, log_softmax, ndtri, stdtrit
 
 from bayespoint.tools.arrays import Array, beside, namespace, to_host
 from bayespoint.tools.numbers import TINY
@@ -87,12 +87,10 @@ def loss_by_temperature(
     n = float(copies.sum())
     some = slice(None, None, -(-len(codes) // MOST_TEMPERATURE_POINTS))
     scores, codes, copies = scores[some], codes[some], copies[some]
-    highest = scores - scores.max(axis=1, keepdims=True)
     rows, scale, wrong = np.arange(len(codes)), n / copies.sum(), doubt / (n + 2 * doubt)
 
     def loss(log_temperature: float) -> float:
-        log_p = highest * np.exp(-log_temperature)  # SciPy's log_softmax takes three times as long
-        log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)
         own = log_p[rows, codes]
         others = (log_p.sum(axis=1) - own) / max(scores.shape[1] - 1, 1)
         return -scale * (copies @ ((1 - wrong) * own + wrong * others))

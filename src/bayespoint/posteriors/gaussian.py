@@ -227,8 +227,8 @@ class ValuePosterior(GaussianPosterior):
 
 def told(F: NDArray) -> NDArray[np.float64]:
     """D, upper triangular, with D D^T = I - F F^T, what labels say of weights."""
-    rest = -(F @ F.T if np.tril(F, -1).any() else lapack.dlauum(F)[0])  # its upper half counts
-    rest[np.diag_indices_from(rest)] += 1 + ROUNDING
+    square = F @ F.T if np.tril(F, -1).any() else lapack.dlauum(F)[0]  # the upper half counts
+    rest = (1 + ROUNDING) * np.eye(len(F)) - square
     return np.asfortranarray(cholesky(rest[::-1, ::-1], lower=True)[::-1, ::-1])
 
 

@@ -138,9 +138,7 @@ class Coordinates:
                     some = rows if told.all() else rows[np.flatnonzero(told)]
                     scaled = some * np.sqrt(np.abs(rate[own][told]))[:, None]
                     # A product of a matrix with its own transpose takes half the time of others.
-                    product = dense(scaled.T @ scaled)
-                    product *= sign
-                    total += product
+                    total += sign * dense(scaled.T @ scaled)
         return total
 
     def variances(self, factor: Any, *, is_triangular: bool) -> NDArray[np.float64]:
@@ -190,17 +188,16 @@ def inverse_root(precision: Array) -> Array:
     return inverse_lower(L).T
 
 
-def inverse_lower(L: NDArray) -> NDArray:
+def inverse_lower(L: NDArray[np.float64]) -> NDArray[np.float64]:
     """The inverse of a lower triangular matrix; by parts, LAPACK takes twice the time."""
-    single, half = L.dtype == np.float32, len(L) // 2
+    half = len(L) // 2
     if len(L) <= SMALL:
-        return (lapack.strtri if single else lapack.dtrtri)(L, lower=1)[0]
-    trmm = blas.strmm if single else blas.dtrmm
-    inverse = np.zeros_like(L, order="F")
-    inverse[:half, :half] = first = inverse_lower(L[:half, :half])
-    inverse[half:, half:] = second = inverse_lower(L[half:, half:])
-    between = trmm(-1.0, second, L[half:, :half], lower=1)
-    inverse[half:, :half] = trmm(1.0, first, between, lower=1, side=1, overwrite_b=1)
+        return lapack.dtrtri(L, lower=1)[0]
+    first, second = inverse_lower(L[:half, :half]), inverse_lower(L[half:, half:])
+    inverse = np.zeros(L.shape, order="F")
+    inverse[:half, :half], inverse[half:, half:] = first, second
+    between = blas.dtrmm(-1.0, second, L[half:, :half], lower=1)
+    inverse[half:, :half] = blas.dtrmm(1.0, first, between, lower=1, side=1)
     return inverse
 
 

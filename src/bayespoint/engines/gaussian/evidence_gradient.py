@@ -359,7 +359,6 @@ class ProcessEvidence:
                 return None
             self.sites[task] = rounds.sites
             value += rounds.evidence()
-            held = np.tril(rounds.inverse)
-            held += np.tril(held, -1).T
+            held = np.tril(rounds.inverse) + np.tril(rounds.inverse, -1).T
             pull += np.outer(rounds.alpha, rounds.alpha) - held * np.outer(rounds.root, rounds.root)
         return value, 0.5 * self.scale * pull

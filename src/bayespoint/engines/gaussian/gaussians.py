@@ -22,7 +22,6 @@ CONTRACTION = 0.25  # of the square of a refinement's step, at least
 MOST_ROUNDS, STEPS = 40, 6  # 3 to 7 rounds are usual; steps of the means in each, at most
 EXACT = 0.05  # error of the means, as a share of the moves that are left
 FEW = 250  # rows of which a factor takes no longer than to find means twice
-LARGE, ROUNDED = 1e15, 1e-6  # prior variance that float32 bears, and error of 1 - B^-1 there
 LEAST = 1e-8  # rate of a site over the prior's: with less, 1 - B^-1 would be rounding errors
 
 # All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
@@ -183,42 +182,35 @@ class Rounds:
     def converge(self, sites: Any, stops: Callable[[], bool] = lambda: False) -> bool:
         """Bring sites to rest, from these or from None; whether they came there."""
         self.sites = sites or self.agreeing(np.ascontiguousarray(self.K.diagonal()))
-        single = len(self.K) > FEW and self.K.max() < LARGE
         for number in range(MOST_ROUNDS):
-            if not (single and self.factorise(np.float32)) and not self.factorise():
+            if not self.factorise():
                 return False
             alpha, f = self.solve(self.weight * self.y * self.sites[0])  # of the posterior
             left = _core.ep.all_sites((self.e, f), self.known, self.law)[2].max()
             self.moves.append(float(left))
             rest = 1 - self.sites[1] * self.e
             is_sound = np.isfinite(left) and (rest > _core.ep.SMALLEST).all()
-            is_over = left <= self.tol and self.inverse.dtype == np.float64
-            if is_over or not is_sound or (number == 0 and sites):
+            if left <= self.tol or not is_sound or (number == 0 and sites):
                 self.alpha, self.f = alpha, f
-            if is_over or not is_sound or stops():
-                return bool(is_sound and is_over)
-            if len(self.K) > FEW:  # steps in float32 leave few digits of f = K alpha
-                self.f = blas.dsymv(1.0, self.K, self.alpha, lower=1)
-            single = single and left > 1
-            enough, variance = EXACT * min(left, 1.0), self.e / rest
-            self.find_means(variance, enough)
+            if left <= self.tol or not is_sound or stops():
+                return bool(is_sound and left <= self.tol)
+            self.find_means(self.e / rest, EXACT * min(left, 1.0))
             if len(self.K) > FEW:
-                self.find_means(self.foretold(variance), enough)
+                self.find_means(self.foretold(), EXACT * min(left, 1.0))
         return False
 
-    def foretold(self, variance: NDArray) -> NDArray[np.float64]:
-        r"""Variances of the cavities of the new sites, from those before, to first order.
+    def foretold(self) -> NDArray[np.float64]:
+        r"""Variances of the cavities of the new sites, to first order, and at most the prior's.
 
         The output of a point has the covariance :math:`-B^{-1}_{ij} / \sqrt{W_i W_j}` with others,
         whose squares times changes of the rates are what its variance falls by.
         """
         square, rate = np.square(self.inverse), self.root**2
         square[np.diag_indices_from(square)] = np.square(self.e * rate)
-        change = self.weight * self.sites[1] / rate - 1
-        fall = SYMV[square.dtype](1.0, square, change, lower=1) / (rate * self.e)
-        e = self.e / np.maximum(1 + fall, 0.5)
-        rest = 1 - self.sites[1] * e
-        return np.where(rest > _core.ep.SMALLEST, e / np.maximum(rest, TINY), variance)
+        fall = blas.dsymv(1.0, square, self.weight * self.sites[1] / rate - 1, lower=1)
+        fall /= rate * self.e
+        precision = np.maximum(1 + fall, 0.5) / self.e - self.sites[1]
+        return 1 / np.maximum(precision, 1 / np.maximum(self.K.diagonal(), TINY))
 
     def find_means(self, variance: NDArray, enough: float) -> None:
         """Means and sites for cavities of this variance; along each step they rise."""
@@ -238,31 +230,21 @@ class Rounds:
 
     def agreeing(self, variance: NDArray) -> tuple[NDArray, NDArray]:
         """Sites that agree with f; ``wanted`` is what alpha should be then."""
-        found = _core.ep.agreeing(self.f, self.alpha, variance, self.labels, self.law)
-        *sites, self.wanted = found
+        known = self.f, self.alpha, variance, self.labels, self.law
+        *sites, self.wanted = _core.ep.agreeing(*known)
         return tuple(sites)
 
-    def factorise(self, dtype: Any = np.float64) -> bool:
+    def factorise(self) -> bool:
         """Find B^-1 and the variances of the outputs; False if rounding leaves none."""
-        before = np.maximum(self.K.diagonal(), TINY)
-        rate = np.maximum(self.weight * self.sites[1], LEAST / before)
+        rate = np.maximum(self.weight * self.sites[1], LEAST / np.maximum(self.K.diagonal(), TINY))
         self.root = np.sqrt(rate)
-        root = self.root.astype(dtype)
-        B = np.multiply(self.K, root, dtype=dtype)
-        B *= root[:, None]
+        B = self.K * self.root
+        B *= self.root[:, None]
         B[np.diag_indices_from(B)] += 1.0
-        potrf, lauum = lapack.get_lapack_funcs(("potrf", "lauum"), (B,))
-        lower, failed = potrf(B, lower=1, overwrite_a=1)
-        if failed:
-            return False
-        self.log_determinant = -2 * np.log(lower.diagonal()).sum()
-        self.inverse = lauum(inverse_lower(lower), lower=1, overwrite_c=1)[0]
-        fall = 1 - self.inverse.diagonal()
-        if dtype == np.float32:  # where labels say next to nothing, rounding
-            self.e = np.minimum(np.maximum(fall, ROUNDED) / rate, before)
-            return bool(np.isfinite(fall).all())
-        self.e = fall / rate
-        return bool((self.e > 0).all())
+        self.lower, failed = lapack.dpotrf(B, lower=1, overwrite_a=1)
+        self.inverse = lapack.dlauum(inverse_lower(self.lower), lower=1, overwrite_c=1)[0]
+        self.e = (1 - self.inverse.diagonal()) / rate
+        return not failed and bool((self.e > 0).all())
 
     @property
     def known(self) -> tuple[NDArray, ...]:
@@ -271,12 +253,13 @@ class Rounds:
 
     def solve(self, pulls: NDArray) -> tuple[NDArray, NDArray]:
         """(I + W K)^-1 times a vector, and K times the result."""
-        held = self.root * blas.dsymv(1.0, self.K, pulls, lower=1)
-        held = SYMV[self.inverse.dtype](1.0, self.inverse, held, lower=1)
+        pulled = self.root * blas.dsymv(1.0, self.K, pulls, lower=1)
+        held = blas.dsymv(1.0, self.inverse, pulled, lower=1)
         return pulls - self.root * held, held / self.root
 
     def evidence(self) -> float:
         """The log evidence, as of any posterior."""
         _, constant = _core.ep.summary((self.e, self.f), self.known, self.law)
         square = (self.weight * self.y * self.sites[0]) @ self.f
-        return log_evidence(self.weight @ constant, self.log_determinant, square)
+        log_determinant = -2 * np.log(self.lower.diagonal()).sum()
+        return log_evidence(self.weight @ constant, log_determinant, square)
