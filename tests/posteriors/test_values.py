@@ -15,7 +15,7 @@ from bayespoint.kernels import (
     RadialKernel,
 )
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.posteriors.gaussian import ValuePosterior, by_values
+from bayespoint.posteriors.gaussian import ValuePosterior, by_values, told
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -110,3 +110,13 @@ def test_another_decision_after_the_fit_uses_the_same_form(monkeypatch):
     monkeypatch.setattr(model, "by_values", None)  # what finds the form
     clf.decision = "vote"
     np.testing.assert_allclose(clf.predict_proba(NEW), expected, rtol=1e-12)
+
+
+def test_what_labels_tell_follows_from_any_factor():
+    """Triangular factors have a quicker square, which would be wrong of others."""
+    F = np.triu(RNG.uniform(-1, 1, (90, 90))) / 90 + 0.5 * np.eye(90)
+    turned = F @ np.linalg.qr(RNG.normal(size=F.shape))[0]
+    for factor in (F, turned):
+        D = told(factor)
+        assert not np.tril(D, -1).any()
+        np.testing.assert_allclose(D @ D.T, np.eye(90) - F @ F.T, atol=1e-11)

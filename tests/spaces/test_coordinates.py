@@ -153,3 +153,11 @@ def test_a_classifier_does_not_carry_its_kernel_matrix():
     clf = BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, y)
     sizes = [part.size for part in vars(clf.model_.space).values() if isinstance(part, np.ndarray)]
     assert sum(size >= 50**2 for size in sizes) == 1  # the triangle that new points need
+
+
+@pytest.mark.parametrize("n", [1, coordinates.SMALL, coordinates.SMALL + 1, 300])
+def test_a_triangle_is_inverted_by_parts(n):
+    L = np.tril(np.random.default_rng(n).uniform(-1, 1, (n, n))) / n + np.eye(n)
+    inverse = coordinates.inverse_lower(L)
+    np.testing.assert_allclose(inverse @ L, np.eye(n), atol=1e-12)
+    assert not np.triu(inverse, 1).any()

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cholesky
+from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint.codings import Coding
 from bayespoint.likelihoods import Likelihood, ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
 from bayespoint.spaces import ProcessSpace
+from bayespoint.spaces.coordinates import inverse_lower
 from bayespoint.tools.arrays import is_tensor, kept, namespace, squares, to_host, triangular_squares
 from bayespoint.tools.attributes import finite, need, optional, shaped
 from bayespoint.tools.threads import useful_threads
@@ -207,11 +208,11 @@ class ValuePosterior(GaussianPosterior):
     def __init__(self, space: ProcessSpace, posterior: GaussianPosterior) -> None:
         self.scale = posterior.factor[:, -1, -1]
         with useful_threads(posterior.factor[0].size):
-            L = space.lower
+            L = inverse_lower(space.lower)
             roots = [told(factor[:-1, :-1] / factor[-1, -1]) for factor in posterior.factor]
             tasks = zip(self.scale, roots, strict=True)
-            factor = [blas.dtrsm(scale, L, root, lower=1, trans_a=1) for scale, root in tasks]
-            mean = blas.dtrsm(1.0, L, posterior.mean[:-1], lower=1, trans_a=1)
+            factor = [blas.dtrmm(scale, L, root, lower=1, trans_a=1) for scale, root in tasks]
+            mean = L.T @ posterior.mean[:-1]
         super().__init__(mean, np.array(factor, order="C"), posterior.likelihood)
 
     def latent(self, Z: Any) -> tuple[NDArray, NDArray]:
@@ -226,7 +227,8 @@ class ValuePosterior(GaussianPosterior):
 
 def told(F: NDArray) -> NDArray[np.float64]:
     """D, upper triangular, with D D^T = I - F F^T, what labels say of weights."""
-    rest = (1 + ROUNDING) * np.eye(len(F)) - F @ F.T
+    square = F @ F.T if np.tril(F, -1).any() else lapack.dlauum(F)[0]  # the upper half counts
+    rest = (1 + ROUNDING) * np.eye(len(F)) - square
     return np.asfortranarray(cholesky(rest[::-1, ::-1], lower=True)[::-1, ::-1])
 
 

@@ -88,6 +88,43 @@ def test_a_warm_start_takes_fewer_rounds():
     assert len(near.moves) < len(cold.moves)
 
 
+def rounds_of(X, y, tol=1e-3):
+    engine = ExpectationPropagation(prior_scale=1.0, tol=tol)
+    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
+    return Rounds(K, (y[:, 0].astype(float), np.arange(len(y)) % 3 + 1.0), engine)
+
+
+def test_variances_are_foretold_to_first_order():
+    rounds = rounds_of(*problem(60, seed=4))
+    assert rounds.converge(None)
+    (a, b), e = rounds.sites, rounds.e
+    step = np.random.default_rng(0).uniform(-1, 1, 60) * b
+
+    def error(size):
+        rounds.sites = a, b
+        assert rounds.factorise()
+        rounds.sites = a, b + size * step
+        known = rounds.foretold()
+        assert rounds.factorise()
+        exact = 1 / (1 / rounds.e - rounds.sites[1])
+        held = 1 / (1 / e - rounds.sites[1])
+        return np.abs(known - exact).max(), np.abs(held - exact).max()
+
+    coarse, fine = error(1e-3), error(1e-4)
+    assert fine[0] < 0.02 * coarse[0]
+    assert fine[1] > 0.05 * coarse[1]  # variances that are held are not of first order
+
+
+def test_many_rows_need_fewer_rounds_for_the_same_sites(monkeypatch):
+    X, y = problem(gaussians.FEW + 20, seed=5)
+    foretold, held = rounds_of(X, y, tol=1e-8), rounds_of(X, y, tol=1e-8)
+    assert foretold.converge(None)
+    monkeypatch.setattr(gaussians, "FEW", len(X))
+    assert held.converge(None)
+    np.testing.assert_allclose(foretold.sites, held.sites, atol=1e-7)
+    assert len(foretold.moves) < len(held.moves)
+
+
 def test_a_certain_label_has_an_exact_variance():
     """Far from others and of no doubt, a site has nearly no rate; 1 - B^-1 would cancel."""
     K = np.diag([1.0, 1e-12, 4.0])

@@ -359,6 +359,6 @@ class ProcessEvidence:
                 return None
             self.sites[task] = rounds.sites
             value += rounds.evidence()
-            held = rounds.inverse * rounds.root
-            pull += np.outer(rounds.alpha, rounds.alpha) - held.T @ held
+            held = np.tril(rounds.inverse) + np.tril(rounds.inverse, -1).T
+            pull += np.outer(rounds.alpha, rounds.alpha) - held * np.outer(rounds.root, rounds.root)
         return value, 0.5 * self.scale * pull
