@@ -11,6 +11,7 @@ have the even stripes, and those of odd number the odd ones; a column has one pl
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,8 @@ TILE = 512  # columns a product: UNIT x TILE in float32 is 384 kB, and fits a le
 def staircase(points: Points) -> tuple[NDArray, NDArray, Points]:
     """An order of the points in which products can leave out the features that are 0 in a tile.
 
-    Features are put in order from rare to frequent, and points in that of their rarest feature.
+    The rarest feature comes first, and the points that have it; then the rarest feature among the
+    other points, and those of them that have it; and so on.
 
     Returns
     -------
@@ -40,14 +42,20 @@ def staircase(points: Points) -> tuple[NDArray, NDArray, Points]:
     points : Points
         The points, and their features, in these orders.
     """
-    features = np.argsort(np.count_nonzero(points.rows, axis=0), kind="stable")
-    zeros = (points.rows[:, features] != 0).argmax(axis=1)
+    used = points.rows != 0
+    m, width = used.shape
+    counts, features = np.count_nonzero(used, axis=0), np.empty(width, dtype=np.int64)
+    zeros, is_left = np.zeros(m, dtype=np.int64), np.ones(m, dtype=bool)
+    if counts.min(initial=m) == m:
+        return np.arange(m), zeros, points
+    for k in range(width):
+        features[k] = feature = counts.argmin()
+        these = np.flatnonzero(is_left & used[:, feature])
+        zeros[these], is_left[these] = k, False
+        counts -= np.count_nonzero(used[these], axis=0)
+        counts[feature] = m + 1
     order = np.argsort(zeros, kind="stable")
-    zeros = zeros[order]
-    if zeros[-1] > 0:
-        points = points.take(order)
-        points = replace(points, rows=points.rows[:, features])
-    return order, zeros, points
+    return order, zeros[order], replace(points, rows=points.rows[:, features]).take(order)
 
 
 def fill(
@@ -70,7 +78,8 @@ def fill(
     order = np.pad(order, (0, -len(order) % multiple), constant_values=-1)
     units = []
     for some in np.split(order, range(UNIT, len(order), UNIT)):
-        used = np.flatnonzero(some >= 0)
+        used: Any = np.flatnonzero(some >= 0)
+        used = slice(None) if len(used) == len(some) else used
         units.append((points.take(which[some]), used, where[some[used]]))
     starts = np.arange(0, len(points), TILE)
     shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))
@@ -132,7 +141,7 @@ def padded(points: Points, multiple: int) -> Points:
 def _fill_tiles(
     starts: NDArray,
     kernel: Kernel,
-    units: list[tuple[Points, NDArray, NDArray]],
+    units: list[tuple[Points, Any, NDArray]],
     right: Points,
     out: NDArray,
     zeros: NDArray | None,

@@ -78,22 +78,13 @@ class HostTrainer:
         self.targets, self._setting = setting.targets, setting
         self._pool, self._lengths = pool, space.lengths
         self._cache = space.rows(setting.cache_size, pool)
-        order = self._cache.order
-        self._place = np.argsort(order)
-        self._in_order = setting._replace(
-            targets=setting.targets[order], step=setting.step[order], ridge=setting.ridge[order]
-        )
         self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * setting.targets.size)))
 
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
         """The samples before, and one for each seed of an order of the points."""
         setting = self._setting
         orders = permutations(seeds, len(setting.targets), self._pool.map, setting.groups)
-        rounds = Rounds(self._place[orders], self._in_order)
-        trained = rounds.run(self._cache, self._pool, clock, before.n_samples)
-        trained = trained._replace(
-            alphas=trained.alphas[..., self._place], outputs=trained.outputs[..., self._place]
-        )
+        trained = Rounds(orders, setting).run(self._cache, self._pool, clock, before.n_samples)
         for n, lengths in enumerate(trained.lengths):
             sample = Wave(
                 [unit_weights(trained, n)],
