@@ -42,20 +42,22 @@ def staircase(points: Points) -> tuple[NDArray, NDArray, Points]:
     points : Points
         The points, and their features, in these orders.
     """
-    used = points.rows != 0
+    used = np.ascontiguousarray(points.rows != 0)
     m, width = used.shape
     counts, features = np.count_nonzero(used, axis=0), np.empty(width, dtype=np.int64)
     zeros, is_left = np.zeros(m, dtype=np.int64), np.ones(m, dtype=bool)
     if counts.min(initial=m) == m:
         return np.arange(m), zeros, points
+    by_feature = np.asfortranarray(used)  # with both, points and features are read in one piece
     for k in range(width):
         features[k] = feature = counts.argmin()
-        these = np.flatnonzero(is_left & used[:, feature])
+        these = np.flatnonzero(is_left & by_feature[:, feature])
         zeros[these], is_left[these] = k, False
         counts -= np.count_nonzero(used[these], axis=0)
         counts[feature] = m + 1
     order = np.argsort(zeros, kind="stable")
-    return order, zeros[order], replace(points, rows=points.rows[:, features]).take(order)
+    rows = np.ascontiguousarray(points.rows[:, features])
+    return order, zeros[order], replace(points, rows=rows).take(order)
 
 
 def fill(
