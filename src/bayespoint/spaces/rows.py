@@ -6,6 +6,9 @@ kernel value depend on its two points alone, to the bit: the rounding of a BLAS 
 its shape and with its number of threads. It can also change with the place: OpenBLAS for AVX2 sums
 float32 products of every second ``STRIPE`` of rows in the opposite order. So points of even number
 have the even stripes, and those of odd number the odd ones; a column has one place in any case.
+
+Where points have zeros, as digits do beside the ink, a tile takes points that lack the same rare
+features, and its products leave these out: nearly half of all multiplications on MNIST.
 """
 
 from __future__ import annotations
@@ -213,7 +216,8 @@ class RowCache:
     ) -> None:
         self._kernel, self._points, self._pool = kernel, points, pool
         self.order, self._zeros = np.arange(len(points)), None
-        if getattr(type(kernel), "block", None) is PolynomialKernel.block:  # of inner products
+        products = type(kernel).block is PolynomialKernel.block
+        if products and type(points) is Points:  # not those that stay in a file
             self.order, self._zeros, self._points = staircase(points)
         m, dtype = len(points), points.rows.dtype
         self._row_bytes = m * dtype.itemsize
