@@ -19,7 +19,7 @@ from bayespoint.kernels import (
 )
 from bayespoint.spaces import DualSpace, RowCache
 from bayespoint.spaces.dual import KernelMatrix
-from bayespoint.spaces.rows import EDGE, STRIPE, TILE, UNIT, fill, filling
+from bayespoint.spaces.rows import EDGE, STRIPE, TILE, UNIT, fill, filling, staircase
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 NOTHING = np.array([], dtype=np.int64)
@@ -93,10 +93,10 @@ def test_ridge_in_the_unit_of_the_points():
 # Tiles -----------------------------------------------------------------------------------------
 
 
-def filled(kernel, points, which):
+def filled(kernel, points, which, zeros=None):
     out = np.full((len(which), len(points)), np.nan, dtype=points.rows.dtype)
     with thread_pool() as pool:
-        fill(kernel, points, which, out, np.arange(len(which)), pool)
+        fill(kernel, points, which, out, np.arange(len(which)), pool, zeros)
     return out
 
 
@@ -293,3 +293,65 @@ def test_an_error_of_a_kernel_in_a_tile_comes_through():
     space = DualSpace(kernel).fit(points(600))
     with pytest.raises(KernelError, match="NaN"):
         filled(kernel, space.points, np.arange(600))
+
+
+# Points in an order that saves products -----------------------------------------------------------
+
+
+def sparse_points(m, d=30, dtype=np.float64, seed=0):
+    """Points with many zeros, and features of which some are rare."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) * (rng.random((m, d)) < rng.random(d) ** 2)
+    return PolynomialKernel(degree=3, coef0=1.0).prepare(X.astype(dtype))
+
+
+@pytest.mark.parametrize("m", [1, 2, 40, 700])
+def test_a_staircase_has_zeros_below_every_step(m):
+    points = sparse_points(m)
+    order, zeros, arranged = staircase(points)
+    assert np.array_equal(np.sort(order), np.arange(m))
+    assert (np.diff(zeros) >= 0).all()
+    kernel = PolynomialKernel(degree=3, coef0=1.0)
+    expected = kernel.block(points, points)[np.ix_(order, order)]
+    np.testing.assert_allclose(kernel.block(arranged, arranged), expected, atol=1e-14)
+    for place, n in enumerate(zeros):
+        assert not arranged.rows[place:, :n].any()
+        assert arranged.rows[place, n] != 0  # no step could be higher
+    assert m < 40 or zeros.mean() > 3
+
+
+def test_points_without_zeros_and_points_of_zeros_keep_their_order():
+    for X in (points(50), np.zeros((50, 4)), np.empty((0, 4))):
+        prepared = PolynomialKernel().prepare(X)
+        order, zeros, arranged = staircase(prepared)
+        assert np.array_equal(order, np.arange(len(X)))
+        assert not zeros.any()
+        assert np.array_equal(arranged.rows, prepared.rows)
+
+
+@DTYPES
+@pytest.mark.parametrize("m", [100, 513, 1300])
+def test_rows_of_a_staircase_are_those_of_whole_products(m, dtype):
+    """And equal to the bit whichever rows are asked together; one step too far is noticed."""
+    kernel = PolynomialKernel(degree=3, coef0=1.0)
+    _, zeros, arranged = staircase(sparse_points(m, dtype=dtype))
+    expected = kernel.block(arranged, arranged)
+    together = filled(kernel, arranged, np.arange(m), zeros)
+    np.testing.assert_allclose(together, expected, atol=TOLERANCE[dtype])
+    wrong = filled(kernel, arranged, np.arange(m), zeros + 1)
+    assert not np.allclose(wrong, expected, atol=TOLERANCE[dtype])
+    rng = np.random.default_rng(0)
+    for size in (1, 37, 130, 200):
+        some = rng.permutation(m)[:size]
+        assert np.array_equal(filled(kernel, arranged, some, zeros), together[some])
+
+
+def test_a_cache_numbers_points_by_their_place():
+    points = sparse_points(700)
+    kernel = PolynomialKernel(degree=3, coef0=1.0)
+    cache = RowCache(kernel, points, 100.0, ThreadPool(1))
+    assert not np.array_equal(cache.order, np.arange(700))
+    cache.load(np.arange(700), NOTHING)
+    check(cache, kernel.block(points, points)[np.ix_(cache.order, cache.order)])
+    dense = RowCache(RadialKernel(), RadialKernel().prepare(points.rows), 100.0, ThreadPool(1))
+    assert np.array_equal(dense.order, np.arange(700))  # products of other kernels need all

@@ -85,6 +85,10 @@ class Points:
         """The chosen points (an index array or a slice)."""
         return self.apply(lambda array: array[which])
 
+    def without(self, n: int) -> Points:
+        """The same points without the first n numbers of their rows."""
+        return self if n == 0 else replace(self, rows=self.rows[:, n:])
+
     def apply(self, function: Callable[[Array], Array]) -> Points:
         """The same with a function applied to each array."""
         return replace(

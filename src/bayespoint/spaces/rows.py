@@ -6,15 +6,21 @@ kernel value depend on its two points alone, to the bit: the rounding of a BLAS 
 its shape and with its number of threads. It can also change with the place: OpenBLAS for AVX2 sums
 float32 products of every second ``STRIPE`` of rows in the opposite order. So points of even number
 have the even stripes, and those of odd number the odd ones; a column has one place in any case.
+
+Where points have zeros, as digits do beside the ink, a tile takes points that lack the same rare
+features, and its products leave these out: nearly half of all multiplications on MNIST.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
-from bayespoint.kernels import Kernel, Points
+from bayespoint.kernels import Kernel, Points, PolynomialKernel
 from bayespoint.tools.memory import available_memory
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled
 
@@ -24,10 +30,52 @@ EDGE = 24  # smaller products have multiples of this: BLAS sums what its own til
 TILE = 512  # columns a product: UNIT x TILE in float32 is 384 kB, and fits a level-2 cache
 
 
+def staircase(points: Points) -> tuple[NDArray, NDArray, Points]:
+    """An order of the points in which products can leave out the features that are 0 in a tile.
+
+    The rarest feature comes first, and the points that have it; then the rarest feature among the
+    other points, and those of them that have it; and so on.
+
+    Returns
+    -------
+    order : ndarray of shape (m,)
+        Which point comes at each place.
+    zeros : ndarray of shape (m,)
+        How many features, the first ones, are 0 in the point at a place and in all after it.
+    points : Points
+        The points, and their features, in these orders.
+    """
+    used = np.ascontiguousarray(points.rows != 0)
+    m, width = used.shape
+    counts, features = np.count_nonzero(used, axis=0), np.empty(width, dtype=np.int64)
+    zeros, is_left = np.zeros(m, dtype=np.int64), np.ones(m, dtype=bool)
+    if counts.min(initial=m) == m:
+        return np.arange(m), zeros, points
+    by_feature = np.asfortranarray(used)  # with both, points and features are read in one piece
+    for k in range(width):
+        features[k] = feature = counts.argmin()
+        these = np.flatnonzero(is_left & by_feature[:, feature])
+        zeros[these], is_left[these] = k, False
+        counts -= np.count_nonzero(used[these], axis=0)
+        counts[feature] = m + 1
+    order = np.argsort(zeros, kind="stable")
+    rows = np.ascontiguousarray(points.rows[:, features])
+    return order, zeros[order], replace(points, rows=rows).take(order)
+
+
 def fill(
-    kernel: Kernel, points: Points, which: NDArray, out: NDArray, where: NDArray, pool: ThreadPool
+    kernel: Kernel,
+    points: Points,
+    which: NDArray,
+    out: NDArray,
+    where: NDArray,
+    pool: ThreadPool,
+    zeros: NDArray | None = None,
 ) -> None:
-    """Write the kernel rows of the points ``which`` into the rows ``where`` of ``out``."""
+    """Write the kernel rows of the points ``which`` into the rows ``where`` of ``out``.
+
+    Points that are a staircase have ``zeros``, see there.
+    """
     # Part of a unit is enough for few rows, and rounds alike where no product is small: BLAS has
     # another way for those.
     multiple = EDGE if len(points) >= TILE else UNIT
@@ -35,11 +83,12 @@ def fill(
     order = np.pad(order, (0, -len(order) % multiple), constant_values=-1)
     units = []
     for some in np.split(order, range(UNIT, len(order), UNIT)):
-        used = np.flatnonzero(some >= 0)
+        used: Any = np.flatnonzero(some >= 0)
+        used = slice(None) if len(used) == len(some) else used
         units.append((points.take(which[some]), used, where[some[used]]))
     starts = np.arange(0, len(points), TILE)
     shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))
-    pool.map(_fill_tiles, shares, kernel, units, points, out)
+    pool.map(_fill_tiles, shares, kernel, units, points, out, zeros)
 
 
 def in_stripes(which: NDArray) -> NDArray[np.int64]:
@@ -97,17 +146,20 @@ def padded(points: Points, multiple: int) -> Points:
 def _fill_tiles(
     starts: NDArray,
     kernel: Kernel,
-    units: list[tuple[Points, NDArray, NDArray]],
+    units: list[tuple[Points, Any, NDArray]],
     right: Points,
     out: NDArray,
+    zeros: NDArray | None,
 ) -> None:
     for start in starts:
         stop_if_cancelled()
         end = min(start + TILE, len(right))
         begin = max(end - TILE, 0)  # the last tile overlaps its neighbour rather than be narrower
         tile = padded(right.take(slice(begin, end)), EDGE if len(right) < TILE else TILE)
+        n_zeros = 0 if zeros is None else zeros[begin]
+        tile = tile.without(n_zeros)
         for unit, used, rows in units:
-            block = kernel.block(unit, tile)
+            block = kernel.block(unit.without(n_zeros), tile)
             out[rows, start:end] = block[used, start - begin : end - begin]
 
 
@@ -132,6 +184,8 @@ class RowCache:
 
     Attributes
     ----------
+    order : ndarray of shape (m,)
+        The points in the order in which they are numbered here.
     values : ndarray of shape (capacity, m)
         The rows; memory is taken from the system only as they are filled.
     slot_of : ndarray of shape (m,)
@@ -161,6 +215,10 @@ class RowCache:
         self, kernel: Kernel, points: Points, cache_size: float | str, pool: ThreadPool
     ) -> None:
         self._kernel, self._points, self._pool = kernel, points, pool
+        self.order, self._zeros = np.arange(len(points)), None
+        products = type(kernel).block is PolynomialKernel.block
+        if products and type(points) is Points:  # not those that stay in a file
+            self.order, self._zeros, self._points = staircase(points)
         m, dtype = len(points), points.rows.dtype
         self._row_bytes = m * dtype.itemsize
         if not isinstance(cache_size, str):
@@ -198,7 +256,7 @@ class RowCache:
         self._owner[slots] = points
         self.slot_of[points] = slots
         self.slot_used[slots] = self.round
-        fill(self._kernel, self._points, points, self.values, slots, self._pool)
+        fill(self._kernel, self._points, points, self.values, slots, self._pool, self._zeros)
         self.n_computed += len(points)
 
     def _share_memory(self, n_more: int) -> None:

@@ -152,6 +152,25 @@ def test_random_problems_with_any_cache_agree_with_the_slow_version(seed, m, d, 
         assert trained.lengths[n, 0] == pytest.approx(np.sqrt(square), rel=1e-10)
 
 
+@pytest.mark.parametrize("rows", [1, 30, 200])
+def test_points_with_zeros_agree_with_the_slow_version(rows):
+    """Their kernel rows are computed in another order of the points, which results do not show."""
+    rng = np.random.default_rng(rows)
+    X = rng.normal(size=(200, 12)) * (rng.random((200, 12)) < rng.random(12))
+    target = rng.choice(np.array([-1, 1], dtype=np.int8), size=(200, 2))
+    space = DualSpace(PolynomialKernel(degree=2, coef0=1.0)).fit(X)
+    assert not np.array_equal(space.rows(1.0, None).order, np.arange(200))
+    trained = run(space, target, n_samples=2, ridge=0.5, cache_size=rows * 200 * 8 / 1e6 * 1.0001)
+    K = space.kernel.block(space.points, space.points)
+    for n in range(2):
+        order = np.random.default_rng(n).permutation(200)
+        for task in range(2):
+            alpha, mistakes = perceptron(K, target[:, task], order, 0.5)
+            assert np.array_equal(trained.alphas[n, task], alpha)
+            np.testing.assert_allclose(trained.outputs[n, task], K @ alpha, atol=1e-10)
+            assert trained.mistakes[n, task] == mistakes
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_cache_size_changes_nothing_to_the_bit(dtype):
     X, y = digits(1500, dtype)

@@ -105,7 +105,12 @@ class Rounds:
         ``n_before`` samples are there already; if there are none, the first one is finished in
         any case.
         """
-        core, machines = _core.perceptron, self._machines
+        core, order, place = _core.perceptron, cache.order, np.argsort(cache.order)
+        given = self._machines
+        self._machines = machines = given._replace(
+            orders=place.astype(np.int32)[given.orders], targets=given.targets[:, order],
+            step=given.step[order], ridge=given.ridge[order],
+        )  # fmt: skip
         active = np.arange(len(machines.alphas))
         missing = np.full(len(active), core.PAUSED)
         ahead = np.full((len(active), LOOK_AHEAD), -1)
@@ -122,7 +127,7 @@ class Rounds:
             active = active[missing[active] >= 0]
             if len(active):
                 cache.load(*wanted(missing[active], ahead[active]))
-        return self._trained()
+        return self._trained(place)
 
     def _advance(
         self, working: NDArray, cache: RowCache, pool: ThreadPool, missing: NDArray, ahead: NDArray
@@ -137,8 +142,8 @@ class Rounds:
             REACH, missing, ahead,
         )  # fmt: skip
 
-    def _trained(self) -> Trained:
-        """The samples that are complete, up to the first that is not."""
+    def _trained(self, place: NDArray) -> Trained:
+        """The samples that are complete, up to the first that is not; points as they were given."""
         core, machines = _core.perceptron, self._machines
         progress = machines.progress.reshape(*self._shape, -1)
         n, per_point = core.n_complete(progress), (*self._shape, -1)
@@ -146,8 +151,8 @@ class Rounds:
         square = machines.squares.reshape(self._shape)[:n]
         check_definite(square, np.einsum("ntm,ntm->nt", alphas, alphas))
         return Trained(
-            alphas=alphas,
-            outputs=machines.outputs.reshape(per_point)[:n],
+            alphas=alphas.take(place, axis=-1),
+            outputs=machines.outputs.reshape(per_point)[:n].take(place, axis=-1),
             first_outputs=machines.first_outputs.reshape(per_point)[:n],
             lengths=np.sqrt(np.where(square > 0, square, 1.0)),  # |w| = 0: opposite duplicates
             epochs=progress[:n, :, core.EPOCHS],
