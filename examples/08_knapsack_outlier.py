@@ -18,7 +18,6 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.posteriors.display import MarginalDisplay
 from bayespoint.tools.plots import BLUE, INK, VERMILION
 
 
@@ -57,7 +56,16 @@ axes[1].legend(loc="upper right")
 
 knapsack, _ = fit(*spoilt)
 fig, axes = plt.subplots(1, 3, figsize=(10, 3))
-display = MarginalDisplay.from_estimator(knapsack, axes=axes)
+posterior = knapsack.posterior_
+for d, (ax, name) in enumerate(zip(axes, ("x0", "x1", "intercept"), strict=True)):
+    density = np.exp(posterior.beta * posterior.log_marginals[0, d])
+    shown = density > 1e-3
+    ax.plot(posterior.grids[0, d, shown], density[shown], color=INK)
+    ax.axvline(posterior.mean[d, 0], color=BLUE, label=f"mean, beta = {posterior.beta:g}")
+    ax.plot(posterior.mode[d, 0], 1, "x", color=VERMILION, markersize=9, label="mode")
+    ax.set(title=f"weight of {name}", ylim=(0, 1.05))
+axes[0].set_ylabel("max-marginal")
+axes[0].legend(fontsize="small")
 
 # %%
 # The true error in percent without and with the outlier, mean over 20 data sets:

@@ -10,8 +10,7 @@ from sklearn.preprocessing import scale
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.posteriors import MarginalPosterior
-from bayespoint.posteriors.display import MarginalDisplay
-from bayespoint.tools.plots import Drawing, new_panels
+from bayespoint.tools.plots import BLUE, INK, VERMILION, Axes, Drawing, new_panels
 from papers.base import Context, Figure, Result, rounded
 from papers.knapsack.splits import DataSet
 
@@ -27,6 +26,18 @@ def run(context: Context, sets: Sequence[DataSet]) -> Result:
     return Result(figures=[marginals_figure(data.name, posterior)])
 
 
+def draw_marginal(ax: Axes, posterior: MarginalPosterior, d: int) -> None:
+    """The max-marginal of weight d, its mean as a line and its mode as a cross."""
+    density = np.exp(np.maximum(posterior.beta * posterior.log_marginals[0, d], -700.0))
+    shown = density > 1e-3
+    ax.plot(posterior.grids[0, d, shown], density[shown], color=INK)
+    ax.axvline(posterior.mean[d, 0], color=BLUE, label=f"mean, beta = {posterior.beta:g}")
+    mode = posterior.mode[d, 0]
+    ax.plot(mode, 1.0, "x", color=VERMILION, markersize=9, label="mode", clip_on=False)
+    ax.set_ylim(bottom=0)
+    ax.set_title(f"weight of x{d}")
+
+
 def marginals_figure(name: str, posterior: MarginalPosterior) -> Figure:
     """Figure 1 e-g: the three most skewed max-marginals."""
     skew = np.abs(posterior.skew[:, 0])
@@ -34,7 +45,10 @@ def marginals_figure(name: str, posterior: MarginalPosterior) -> Figure:
 
     def draw() -> Drawing:
         drawing, axes = new_panels(1, len(features), 9.6, 3.0)
-        MarginalDisplay(posterior, features=features).plot(list(axes[0]))
+        for ax, d in zip(axes[0], features, strict=True):
+            draw_marginal(ax, posterior, d)
+        axes[0, 0].set_ylabel("max-marginal")
+        axes[0, 0].legend(fontsize="small")
         return drawing
 
     data = {

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 from tests.helpers.experiments import small_run
+from tests.helpers.knapsack import toy as knapsack_toy
 
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import KnapsackPropagation
 from papers import Context, Result, write_run
 from papers.knapsack import EXPERIMENT, marginals, sparse, splits, tables, toy
 
@@ -244,3 +247,22 @@ def test_a_line_cut_short_costs_no_other_split(tmp_path, cut):
     } | ({("a", 1): second} if cut == 1 else {})
     path.write_bytes(b'[1, [], {}]\n["key", [2], 0, {}, {}]\n\xff\n' + path.read_bytes())
     assert len(splits.read_state(path, "key")) == (3 if cut == 1 else 2)
+
+
+# The max-marginals -------------------------------------------------------------------------------
+
+
+def test_marginal_mean_and_mode_are_drawn():
+    from matplotlib.figure import Figure
+
+    X, y = knapsack_toy(0)
+    engine = KnapsackPropagation(bins=32, n_iter=10)
+    posterior = BayesPointClassifier(engine=engine).fit(X, y).posterior_
+    ax = Figure().subplots()
+    marginals.draw_marginal(ax, posterior, 1)
+    curve, mean, mode = ax.get_lines()
+    assert mean.get_xdata()[0] == posterior.mean[1, 0]
+    assert mode.get_xdata() == posterior.mode[1, 0]
+    np.testing.assert_allclose(curve.get_ydata().max(), 1)
+    assert np.isin(curve.get_xdata(), posterior.grids[0, 1]).all()
+    assert ax.get_title() == "weight of x1"
