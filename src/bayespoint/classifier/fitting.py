@@ -97,7 +97,9 @@ def fit(
     if parameters.chooses(problem.engine):
 
         def train_one(params: dict[str, Any], part: Problem = problem) -> Model:
-            return train_member(parameters, part, Monitor(), seed, params)
+            # Trials on a part have one seed, so that the choice does not depend on the user's.
+            own = seed if part is problem else 0
+            return train_member(parameters, part, Monitor(), own, params)
 
         with watch(monitor):
             choice = choose(parameters, problem, train_one)

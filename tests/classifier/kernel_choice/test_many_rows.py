@@ -76,6 +76,22 @@ def test_perceptrons_that_are_behind_are_not_trained_on_all_rows(monkeypatch, en
     assert found[2] >= enough or is_trained
 
 
+def test_trials_of_perceptrons_do_not_depend_on_the_seed(monkeypatch):
+    monkeypatch.setattr(perceptrons, "FEWEST", 50)
+    monkeypatch.setattr(choice, "MANY_ROWS", 60)
+    X, y = moons(200)
+    losses = []
+    loss = perceptrons.first_visit_loss
+    monkeypatch.setattr(
+        perceptrons, "first_visit_loss", lambda *known: losses.append(loss(*known)) or losses[-1]
+    )
+    for seed in (0, 1):
+        BayesPointClassifier(random_state=seed).fit(X, y)
+    n_trials = 3  # two widths, and half of the rows
+    first, second = losses[:n_trials], losses[len(losses) // 2 :][:n_trials]
+    assert len(first) == n_trials and first == second
+
+
 def test_a_search_that_begins_with_half_of_the_points_finds_as_much_evidence(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(260, 3))
