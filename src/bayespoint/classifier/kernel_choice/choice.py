@@ -210,8 +210,9 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> C
     if is_many:
         part = problem.part(whole.some)
         course = Course(whole.parameters, part, partial(whole.train, part=part))
-    for candidate in considered:
-        course.consider(candidate, few)
+    with useful_threads(len(course.problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
+        for candidate in considered:
+            course.consider(candidate, few)
     share = course.blended().share
     kept = np.flatnonzero(share > LEAST_OF_LARGE * share.max() * is_large).tolist()
     if is_many:
