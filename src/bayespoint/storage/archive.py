@@ -13,7 +13,6 @@ from bayespoint.tools.attributes import ContentError, need
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
 VERSION = 5  # of the format; raised when older releases cannot read new files
-OLDEST = 4  # that is read: 5 leaves out factors that others follow from
 SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes
 # Bytes of memory for each of these characters, in JSON and in the values that are made of it.
@@ -73,7 +72,7 @@ class Reader:
     Attributes
     ----------
     manifest : dict
-        The manifest, in a format that this release can read.
+        The manifest, in the format that this release reads.
     size : int
         Bytes of the file.
     """
@@ -175,13 +174,13 @@ def check_version(manifest: dict[str, Any]) -> None:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ContentError(f"its format version is {version!r}, not a positive integer")
-    if not OLDEST <= version <= VERSION:
+    if version != VERSION:
         libraries = manifest.get("libraries")
         writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
         remedy = "Upgrade bayespoint" if version > VERSION else "Fit and save the model again"
         raise ContentError(
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
-            f"but this release reads formats {OLDEST} to {VERSION}. {remedy}"
+            f"but this release reads format {VERSION}. {remedy}"
         )
 
 

@@ -1,4 +1,4 @@
-"""From the tree of a manifest back to the model, also of an earlier format."""
+"""From the tree of a manifest back to the model."""
 
 from __future__ import annotations
 
@@ -10,26 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, KnapsackPropagation
 from bayespoint.storage.arrays import DTYPE, from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES, check_names
 from bayespoint.tools.attributes import ContentError, need
-
-FULL_ONLY = ("schedule", "prior_covariance")  # of one engine with the parameters of two
-
-
-def up_to_date(cls: type, state: dict[str, Any]) -> tuple[type, dict[str, Any]]:
-    """The class and the attributes of an object as the newest format has them."""
-    if cls is ExpectationPropagation and state.pop("covariance", "full") == "diagonal":
-        own = {name: value for name, value in state.items() if name not in FULL_ONLY}
-        return FactorisedPropagation, own
-    if cls is ExpectationPropagation:
-        state.pop("decay", None)
-    if cls is KnapsackPropagation:
-        state.pop("nonconcave", None)  # how messages were computed
-    return cls, state
-
 
 NOT_FINITE = {"nan", "inf", "-inf"}
 
@@ -173,7 +157,7 @@ class Decoder:
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
-        value = build(*up_to_date(cls, state))
+        value = build(cls, state)
         check(value, place)
         self._objects[number] = value
         self.libraries.add(name.split(".")[0])
