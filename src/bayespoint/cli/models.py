@@ -132,15 +132,12 @@ class Model:
     def _categories(self) -> dict[str, set[str]]:
         """The categories that every column of text had in training."""
         names = [name for name, kind in self.kinds.items() if kind == CATEGORY]
-        table = self.machine.model_.table
         if not names:
             return {}
-        if table is not None and len(table.categories):
-            more = [{MISSING} if there else set() for there in table.is_level]
-            known = [set(own.tolist()) | add for own, add in zip(table.levels, more, strict=True)]
-            return {name: known[k] for k, name in enumerate(names)}
-        encoder = self.pipeline["columns"].named_transformers_["categories"][-1]
-        return dict(zip(names, map(set, encoder.categories_), strict=True))
+        table: Any = self.machine.model_.table
+        more = [{MISSING} if there else set() for there in table.is_level]
+        known = [set(own.tolist()) | add for own, add in zip(table.levels, more, strict=True)]
+        return dict(zip(names, known, strict=True))
 
 
 def write_model(
