@@ -1,7 +1,7 @@
-"""The contract of engines: what one declares and does, what it is asked for and tells.
+"""The contract of engines: what they declare, receive, compute and report.
 
-An :class:`Engine` gets a :class:`Request`, and returns a posterior and the :class:`Run` that found
-it. While it runs it tells the monitor of its progress (:class:`Progress`, :class:`StepProgress`).
+An :class:`Engine` gets a :class:`Request`, and returns a posterior and a :class:`Run`. While it
+runs, it reports its progress to the monitor (:class:`Progress`, :class:`StepProgress`).
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ class Progress:
 
 
 class StepProgress:
-    """Tells the monitor how much of the planned steps is done, and hears when it wants to stop.
+    """Reports the share of planned steps that is done to the monitor, and whether to stop.
 
-    Progress is counted in hundredths: steps are too many and too short to be told one by one.
+    Progress is counted in hundredths: steps are too many and too short to be reported one by one.
 
     Attributes
     ----------
