@@ -40,28 +40,28 @@ def learn_actively(
 ) -> LearningCurve:
     """Active learning: a classifier chooses which rows of a pool are labelled.
 
-    The classifier is fitted to a few labels, chooses the next rows by :func:`query`, is fitted
-    again, and so on. No row is queried twice.
+    The classifier is fitted to a few labels, chooses the next rows with :func:`query`, and is
+    fitted again, until enough rows are labelled. No row is queried twice.
 
     Parameters
     ----------
     clf : BayesPointClassifier
-        The classifier, alone or as the last step of a pipeline. It is cloned, and not changed.
+        The classifier, alone or as the last step of a pipeline. It is cloned and not changed.
     X_pool : array-like of shape (n_pool, n_features)
         Unlabelled rows. For a precomputed kernel, the matrix between all of them.
     oracle : callable
-        Takes an array of indices into the pool and returns the labels of these rows, or an
-        iterator (such as a generator) that gives one after another. None means "cannot say": the
-        row is not queried again, and another one takes its place. If the oracle raises an
-        exception, or is interrupted, the exception has an attribute ``curve`` with all labels up to
-        then, also those that an iterator gave before.
+        Takes an array of indices into the pool and returns the labels of these rows, or an iterator
+        (such as a generator) over the labels. None means "cannot say": the row is not queried
+        again, and another one is queried instead. If the oracle raises an exception or is
+        interrupted, the attribute ``curve`` of the exception contains all labels so far, including
+        those from an unfinished iterator.
     n_queries : int
         Number of labels to query after the start.
     start : int, array-like of int or LearningCurve, default=2
-        Number of initial rows, drawn at random, or their indices, or an earlier run to continue
-        with its labels. If all have the same label,
-        more are drawn at random until there are two classes. These count as queries: the final
-        number of labels is that of the start plus ``n_queries``, unless the pool ends before.
+        Number of initial rows, drawn at random, or their indices, or an earlier run to continue. If
+        all have the same label, more rows are drawn at random until there are two classes. These
+        count as queries: the final number of labels is that of the start plus ``n_queries``, unless
+        the pool is exhausted before.
     batch_size : int, default=1
         Number of labels per query.
     strategy : str or callable, default="entropy"
@@ -69,9 +69,9 @@ def learn_actively(
     n_draws : int, default=200
         Number of classifiers drawn to choose a batch.
     stop : bool, default=False
-        Whether to end before ``n_queries`` labels, when there are at least 20 and the next ten
-        would lower the expected error on the rest of the pool by less than 2 % of it, or by less
-        than 0.001: the rule of the labelling page.
+        Whether to stop early, by the rule of the labelling page: when there are at least 20 labels
+        and the next ten would lower the expected error on the rest of the pool by less than 2 % of
+        it, or by less than 0.001.
     X_test, y_test : array-like, optional
         Test rows and their labels, for the scores. For a precomputed kernel, the matrix between
         the test rows and the pool.
@@ -81,8 +81,8 @@ def learn_actively(
     Returns
     -------
     LearningCurve
-        Indices and labels in the order of the queries, the number of labels and the score of every
-        fit, and the last fit.
+        Indices and labels in the order of the queries, the number of labels and the score of each
+        fit, and the last fitted classifier.
 
     Examples
     --------

@@ -204,12 +204,13 @@ def query(
 ) -> NDArray[np.intp]:
     """The n rows of a pool whose labels are most informative.
 
-    The first is the row of largest worth. The worth of every other row is then multiplied by
-    the share of the variance of its answer that remains once the label of the first is known, and
-    so on. So rows equal or close to a chosen one count little, and rows that give other
-    information keep their worth. Variances and covariances are those of the answers of ``n_draws``
-    classifiers from the posterior. A batch costs at most O(n n_pool n_draws), times n_classes
-    squared for several classes. A single row needs no draws.
+    Rows are chosen one after another, starting with the row of largest value. After each choice,
+    the value of every other row is multiplied by the share of the variance of its prediction that
+    remains when the label of the chosen row is known. The value of rows that are equal or close to
+    a chosen row becomes small, and rows with different information keep their value. Variances and
+    covariances are those of the predictions of ``n_draws`` classifiers from the posterior. A batch
+    takes at most O(n n_pool n_draws) operations, times n_classes squared for several classes. A
+    single row needs no draws.
 
     Parameters
     ----------
@@ -220,29 +221,29 @@ def query(
     n : int, default=1
         Number of rows to choose.
     strategy : {"entropy", "margin", "bald", "random"} or callable, default="entropy"
-        The worth of a row:
+        The value of a row:
 
         * "entropy": the :func:`entropy` of the vote;
         * "margin": one minus the difference of the two largest probabilities; with two classes,
           the row of the smallest ``|decision_function|`` comes first;
         * "bald": the mutual information of label and weights, :func:`bald`. It avoids rows whose
-          labels are uncertain through noise alone. It relies on the noise of the model: if that is
-          far too large, it chooses rows at the edge of the pool;
+          labels are uncertain only because of noise. If the noise of the model is far too large, it
+          chooses rows at the edge of the pool;
         * "random": the same for all rows, as a baseline;
         * a function of a classifier and rows that returns one nonnegative number per row. In a
-          pipeline it gets the last step and the transformed rows.
+          pipeline, it gets the last step and the transformed rows.
     exclude : array-like of int, optional
-        Indices of rows that are not chosen, because they are labelled already.
+        Indices of rows that must not be chosen, because they are already labelled.
     n_draws : int, default=200
-        Number of classifiers to draw. If the posterior has no more samples, all are used.
+        Number of classifiers to draw. If the posterior has fewer samples, all are used.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws and of the choice between ties.
 
     Returns
     -------
     ndarray of int of shape (n,)
-        Indices into the pool, the most informative first. Rows equal to a chosen or an excluded
-        one are taken only if no others are left.
+        Indices into the pool, the most informative first. Rows that equal a chosen or an excluded
+        row are returned only if no others are left.
 
     See Also
     --------

@@ -80,83 +80,83 @@ class BayesPointClassifier(
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
     An ``engine`` computes the posterior distribution of :math:`w` given the training data. The mean
-    of this distribution, the *Bayes point*, is the classifier that predicts.
+    of this distribution, the *Bayes point*, makes the predictions.
 
     Without arguments, kernels, their parameters and temperatures are learned from the training
-    data, and the result is a mixture of a few models (see Notes). What is named stays as it is.
+    data, and the result is a mixture of a few models (see Notes). Parameters that you set are kept.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
         Inner product of the features :math:`\phi`: "auto", "linear", "poly", "rbf", "matern32",
-        "matern52", "exponential", "additive" or "precomputed". ``poly`` is
-        :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
-        ``matern32`` and ``matern52`` are less smooth
-        (:class:`~bayespoint.kernels.MaternKernel`). ``exponential`` is
-        :math:`\exp(-\gamma \sum_j |x_j - x'_j|)`, rough along the axes, and ``additive`` a sum of
-        functions of single features (:class:`~bayespoint.kernels.AdditiveKernel`). A
+        "matern52", "exponential", "additive" or "precomputed". ``poly`` is :math:`(\gamma x \cdot
+        x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and ``matern32`` and ``matern52``
+        are less smooth (:class:`~bayespoint.kernels.MaternKernel`). ``exponential`` is
+        :math:`\exp(-\gamma \sum_j |x_j - x'_j|)`, rough along the axes, and ``additive`` gives sums
+        of functions of single features (:class:`~bayespoint.kernels.AdditiveKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
-        holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
-        apply. A callable takes two arrays of rows and returns the matrix of all pairs. "auto"
-        tries several, with ``engine="ep"`` or ``"laplace"`` on dense features; otherwise it is
+        has its own parameters, and ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
+        apply. A callable takes two arrays of rows and returns the matrix of all pairs. "auto" tries
+        several kernels, with ``engine="ep"`` or ``"laplace"`` on dense features; otherwise it is
         "linear".
     standardize : bool or "auto", default="auto"
-        Scale all features to mean 0 and variance 1; "auto" does so if kernels are tried.
+        Scale all features to mean 0 and variance 1. "auto" does so if several kernels are tried.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
-        :math:`\gamma` of all but ``linear``; for ``rbf`` and Matern also one for each feature.
-        "scale" is 1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the
-        kernel is named.
+        :math:`\gamma` of all kernels but ``linear``; for ``rbf`` and Matern optionally one per
+        feature. "scale" is 1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale"
+        if the kernel is named.
     coef0 : float, default=1.0
         :math:`c_0 \ge 0` of ``poly``.
     normalize : bool, default=False
         Use :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}` instead of :math:`k(x, x')`.
     ridge : float or "mean", default=0.0
-        :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`. It permits
-        training errors at a price, like the slack of a support vector machine. "mean" is the mean
-        of k(x, x). Engines with a noise model, such as the default, do not need it.
+        :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`. It allows
+        training errors at a cost, like the slack of a support vector machine. "mean" is the mean of
+        k(x, x). Engines with a noise model, such as the default, do not need it.
     n_components : int, "auto" or None, default="auto"
-        Most training rows in the basis of a kernel that is not linear, M. The weights are those
-        of the span of M rows, chosen by a pivoted Cholesky decomposition. A fit takes
+        Largest number M of training rows in the basis of a kernel that is not linear. The weights
+        are in the span of these rows, chosen by a pivoted Cholesky decomposition. A fit takes
         :math:`n M^2` operations and memory for :math:`2 n M` numbers, instead of :math:`n^3` and
         :math:`6 n^2`, and predictions need only the M rows. The result is exact if M reaches the
-        rank of the kernel matrix. None takes all rows. "auto" takes all of at most 2 000 rows,
-        and M = min(1 000, 10^8 / n), at least 100, of more. Needs ``ridge=0`` (with "auto", a ridge
-        means all rows). ``engine="perceptron"`` has no basis and ignores it.
+        rank of the kernel matrix. None uses all rows. "auto" uses all of up to 2 000 rows, and of
+        more M = min(1 000, :math:`\sqrt{4 \cdot 10^9 / n}`), at least 100. Needs ``ridge=0`` (with
+        "auto", a ridge means all rows). ``engine="perceptron"`` has no basis and ignores it.
     engine : Engine or str, default="auto"
         The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``, as is "auto".
     temperature : float or "auto", default="auto"
-        Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
-        temperature of the best leave-one-out predictions, nearer to 1 for few rows; 1 if the
-        engine has none, and for votes. ``partial_fit`` learns it from all batches, each row
-        predicted from the earlier batches and the rest of its own. A mixture has one as a whole.
+        Divides the log-odds of the classes: above 1, probabilities are less certain. "auto" is the
+        temperature of the best leave-one-out predictions, nearer to 1 for few rows. It is 1 for
+        votes, and if the engine has no such predictions. ``partial_fit`` learns it from all
+        batches: each row is predicted from earlier batches and the rest of its own. A mixture has a
+        single temperature.
     mixture : list of (float, dict), optional
-        Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
-        not in the dict are those of the classifier, but for a temperature of 1.
+        Weights and parameters of several models, whose posteriors are mixed. Parameters that are
+        not in the dict are those of the classifier, except for a temperature of 1.
     decision : {"bayes_point", "vote", "median"}, default="bayes_point"
-        Whether predictions and probabilities follow the mean of the weights or the majority vote of
-        the classifiers, the Bayes-optimal decision. "median" is that of ordered classes.
+        Whether predictions and probabilities are those of the mean weights, or of the majority vote
+        of the classifiers (the Bayes-optimal decision). "median" is for ordered classes.
     multi_class : {"auto", "joint", "one_vs_rest", "ordinal"} or list of labels, default="auto"
-        Whether several classes have one posterior, in which the label is the class of the largest
-        noisy output (engines "ep" and "laplace"), or one each against the rest. "ordinal": ordered
-        classes have one output, with thresholds between them (same engines). The order is that of
-        numbers, of pandas' ordered categories, or of a list of all labels, the lowest first.
+        "joint": several classes have one posterior, and the label is the class of the largest noisy
+        output (engines "ep" and "laplace"). "one_vs_rest": one posterior for each class. "ordinal":
+        ordered classes have one output, with thresholds between them (same engines). The order is
+        that of numbers, of pandas' ordered categories, or of a list of all labels, lowest first.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; they multiply ``sample_weight``.
+        Weights of the classes, which multiply ``sample_weight``.
     warm_start : bool, default=False
         Whether ``fit`` adds samples to the posterior of the previous fit on the same data, up to
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
     device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
-        Where to work; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU on which
-        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are like
+        Where to compute; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU of a
+        torch tensor or CuPy array. Fitted attributes are NumPy arrays; predictions have the type of
         X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
     max_time : float, optional
-        Seconds for the choice of kernels; ``run_.choice`` names those that were not tried in time.
+        Seconds for the choice of kernels; ``run_.choice`` names those that were not tried.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
@@ -171,7 +171,7 @@ class BayesPointClassifier(
     Attributes
     ----------
     model_ : Model
-        Everything that predicts; what follows is read from it.
+        The fitted model, from which the other attributes are read.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coding_ : Coding
@@ -181,22 +181,22 @@ class BayesPointClassifier(
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` are the outputs.
     run_ : Run
-        How the fit went, and what to do if it failed; ``run_.choice`` says what was tried.
+        Whether the fit converged, and what to do if not; ``run_.choice`` lists what was tried.
     chosen_params_ : dict
-        Parameters that give the same fit when typed, if kernels were tried:
+        Parameters of the same fit, if kernels were tried:
         ``BayesPointClassifier(**chosen_params_)``.
     expected_scores_ : dict of str to Estimate
-        ``"error"`` and ``"log_loss"`` to be expected on new data, from left-out training rows, with
-        95 % intervals. With clean labels and a wide prior, that of the log-loss is often too low.
+        Expected ``"error"`` and ``"log_loss"`` on new data, from left-out training rows, with 95 %
+        intervals. With clean labels and a wide prior, that of the log-loss is often too low.
     feature_relevance_ : ndarray of shape (n_features,)
-        How much worse predictions become if the cells of a column are exchanged, of sum 1.
+        How much worse predictions become if the values of a column are permuted; the sum is 1.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
         Leave-one-out error of the classifier, if it is known.
     oob_decision_function_, oob_score_ : ndarray, float
-        ``decision_function`` of the training rows by classifiers that have not learned from them,
-        NaN where there are none, and its accuracy, if the engine is ``PermutedPerceptron``.
+        With ``PermutedPerceptron``: ``decision_function`` of the training rows by classifiers that
+        have not learned from them (NaN if there are none), and its accuracy.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
@@ -205,7 +205,7 @@ class BayesPointClassifier(
     Notes
     -----
     ``kernel="auto"`` tries linear, Gaussian, rough and additive kernels (:doc:`/defaults`). The
-    evidence finds scales and widths; leave-one-out predictions set weights and a temperature.
+    evidence determines scales and widths, leave-one-out predictions weights and a temperature.
 
     References
     ----------
@@ -279,10 +279,10 @@ class BayesPointClassifier(
         X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
             Training rows, float32 or float64, with NaN where a number is missing, or a data frame
             with numbers and categories. With ``kernel="precomputed"``: the kernel matrix, of shape
-            (n_samples, n_samples). Sparse input needs a linear kernel, or becomes dense if it is
-            small and kernels are tried; large input stays sparse, with a warning. Or
-            :class:`~bayespoint.rows.Blocks`, which bring labels and weights with them; a
-            memory-mapped array that is too large for memory is read so, with a linear kernel.
+            (n_samples, n_samples). Sparse input needs a linear kernel. If kernels are tried, small
+            input becomes dense, and large input stays sparse, with a warning. X may also be
+            :class:`~bayespoint.rows.Blocks`, which contain labels and weights. With a linear
+            kernel, a memory-mapped array that is too large for memory is read in blocks.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional

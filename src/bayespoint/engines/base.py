@@ -1,7 +1,7 @@
-"""The contract of engines: what one declares and does, what it is asked for and tells.
+"""The contract of engines: what they declare, receive, compute and report.
 
-An :class:`Engine` gets a :class:`Request`, and returns a posterior and the :class:`Run` that found
-it. While it runs it tells the monitor of its progress (:class:`Progress`, :class:`StepProgress`).
+An :class:`Engine` gets a :class:`Request`, and returns a posterior and a :class:`Run`. While it
+runs, it reports its progress to the monitor (:class:`Progress`, :class:`StepProgress`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ ENGINES: dict[str, type[Engine]] = {}
 @unstable(EXTENDING)
 @dataclass(frozen=True)
 class Request:
-    """What an engine gets for a run besides points and labels.
+    """The input of an engine besides points and labels.
 
     Attributes
     ----------
     rng : numpy.random.Generator
-        The only source of randomness. One child is spawned for each independent part, so the
+        The only source of randomness. One child is spawned for each independent part, so that the
         result does not depend on ``n_jobs``.
     monitor : Monitor
-        Told about progress; may end the run.
+        Receives progress, and may stop the run.
     sample_weight : ndarray of shape (n_points,) or None
-        Positive weights. An engine that cannot use them raises an error that says so.
+        Positive weights. An engine that does not support them raises an error.
     start : Posterior or None
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
@@ -47,10 +47,10 @@ class Request:
     coding : str
         Name of the coding of the labels, one of the engine's ``codings``.
     device : torch.device or None
-        The GPU to work on, where the points are already.
+        The GPU, on which the points already are.
     trainer : callable or None
-        What trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
-        ``HostTrainer``; None is this process.
+        Trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
+        ``HostTrainer``; None means in this process.
     groups : ndarray of int, shape (n_points,), or None
         Which points belong together, for engines that ``leaves_groups_out``.
     unit : ndarray of shape (n_points,) or None
@@ -88,27 +88,27 @@ class Request:
 @unstable(EXTENDING)
 @dataclass(frozen=True)
 class Run:
-    """What happened while an engine searched: how long, how it ended, and what to do about it.
+    """How a run of an engine went: its length, how it ended, and what would improve the result.
 
     Attributes
     ----------
     unit : str
         What an iteration is called, in the plural: "sweeps", "steps", "epochs".
     n_iter : int
-        Most iterations of a task.
+        Largest number of iterations of a task.
     summary : str
         How it ended, in a few words.
     converged : bool, default=True
-        Whether the result is what the engine was asked for. If not, there is a warning.
+        Whether the run converged. If not, there is a warning.
     remedy : str, default=""
-        What would make the result better.
+        What would improve the result.
     history : sequence of sequences of float, optional
         For each task the largest change in each of its iterations, as ``tol`` measures it.
     measures : mapping of str to ndarray, optional
-        What is known of each task, by name: arrays of shape (n_tasks,), or (n_tasks, n) where there
-        are several numbers of a task, such as one for each chain.
+        Measurements of each task, by name: arrays of shape (n_tasks,), or (n_tasks, n) if there are
+        several numbers per task, such as one for each chain.
     warnings : sequence of Warning, optional
-        What the classifier warns of. They are not kept in model files.
+        Warnings that the classifier issues. They are not stored in model files.
     seconds : float
         Time of the run; measured by the classifier.
     choice : sequence of str, optional
@@ -167,9 +167,9 @@ class Progress:
 
 
 class StepProgress:
-    """Tells the monitor how much of the planned steps is done, and hears when it wants to stop.
+    """Reports the share of planned steps that is done to the monitor, and whether to stop.
 
-    Progress is counted in hundredths: steps are too many and too short to be told one by one.
+    Progress is counted in hundredths: steps are too many and too short to be reported one by one.
 
     Attributes
     ----------
@@ -193,18 +193,18 @@ class StepProgress:
 
 @unstable(EXTENDING)
 class Engine(BaseEstimator):
-    """An algorithm that turns labels into a posterior over weights.
+    """An algorithm that computes the posterior of the weights from the labels.
 
-    Subclasses that declare an ``alias`` can be named by it; no two may have the same one.
+    Subclasses that declare an ``alias`` can be named by it. Aliases must be unique.
 
-    An engine is a bag of parameters in scikit-learn's sense, so that ``engine__n_samples`` works
-    in a grid search; a run changes nothing in it. The parameters can be the fields of a dataclass.
-    Subclasses declare, as data, what they need and what they can:
+    An engine has parameters in scikit-learn's sense, so that ``engine__n_samples`` works in a grid
+    search, and a run does not change it. The parameters can be the fields of a dataclass.
+    Subclasses declare their requirements and capabilities as data:
 
     Attributes
     ----------
     alias : str
-        Short name; ``BayesPointClassifier(engine=alias)`` takes the engine with its defaults.
+        Short name; ``BayesPointClassifier(engine=alias)`` uses the engine with its defaults.
     space : type
         Where the weights live: ``DualSpace`` or ``BasisSpace``.
     device_space : type or None
@@ -212,25 +212,25 @@ class Engine(BaseEstimator):
     is_random : bool
         Whether the result depends on the seed.
     weights_are_copies : bool
-        Whether a sample of weight k is exactly as good as k copies of it. If not, it must count
-        about as much, or ``run`` must refuse weights that differ.
+        Whether a row of weight k is exactly equivalent to k copies of it. If not, it must be about
+        equivalent, or ``run`` must raise an error for unequal weights.
     can_extend : bool
         Whether a run adds to an earlier result, ``request.start`` (``warm_start``).
     can_update : bool
-        Whether a run learns from new points, what is known from all earlier ones being
-        ``request.start`` (``partial_fit``).
+        Whether a run can update an earlier posterior, ``request.start``, with new points
+        (``partial_fit``).
     codings : tuple of str
-        Names of the codings whose labels it can learn from (``request.coding``).
+        Names of the codings that it supports (``request.coding``).
     learns_blocks : bool
         Whether it learns from rows in blocks (``BlockRows`` instead of a space): out of core, and
         on a cluster.
     leaves_groups_out : bool
-        Whether predictions of training points that do not know their label can do without those of
-        their group as well (``fit(..., groups=)``).
+        Whether leave-one-out predictions can also leave out the labels of the whole group
+        (``fit(..., groups=)``).
     trains_elsewhere : bool
         Whether samples can be trained by workers of a cluster (``request.trainer``).
     basis_noise : float or None
-        Noise of labels over the prior scale, if what a basis leaves of a row may add to it.
+        Noise of labels over the prior scale, if the part of a row outside the basis may be added.
 
     See Also
     --------

@@ -2,7 +2,7 @@
 
 A kernel prepares points once and then computes blocks of values between prepared points. Feature
 vectors are scaled before powers are taken, to length 1 or by the longest of them, and the scale is
-kept as a logarithm. So pixels of 0..255 at degree 9 neither overflow nor lose their ratios.
+kept as a logarithm. Pixels of 0..255 at degree 9 therefore neither overflow nor lose their ratios.
 
 To add a kernel, write a file with a subclass of ``Kernel`` and list it here: in ``KERNELS``, and
 under a name, if it has one, in ``NAMES``.

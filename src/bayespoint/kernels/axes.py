@@ -25,10 +25,10 @@ APART = 2.0  # distance of the intervals [0, 1] of consecutive features on the c
 class Ranks:
     """A monotone map of each feature to its rank among its values, between 0 and 1.
 
-    Of k different values the first has the rank 1 / 2k and the last 1 - 1 / 2k. How often each
-    occurs does not matter, and two levels are always 1/2 apart. Between knots the map is linear,
-    and beyond the first and the last it is constant. All features are searched at once: that of
-    column j, scaled to [0, 1], lies at 2 j on a common axis.
+    With k different values, the first has the rank 1 / 2k and the last 1 - 1 / 2k. It does not
+    matter how often each occurs, and two levels are always 1/2 apart. Between knots the map is
+    linear, and beyond the first and the last it is constant. All features are searched together:
+    the feature of column j, scaled to [0, 1], starts at 2 j on a common axis.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def spaced(n: int) -> NDArray[np.intp]:
 class AxesKernel(ProfileKernel):
     r"""A function h(t) of :math:`t = -\sum_j \gamma_j |x_j - x'_j| \le 0` with h(0) = 1.
 
-    Functions of such kernels have kinks along the axes, as have those of trees. Subclasses give h
+    Functions of such kernels have kinks along the axes, as those of trees have. Subclasses define h
     and its derivative h'.
 
     Parameters
@@ -217,10 +217,10 @@ class AxesKernel(ProfileKernel):
 class ExponentialKernel(AxesKernel):
     r"""The exponential kernel, :math:`k(x, x') = \exp(-\sum_j \gamma_j |x_j - x'_j|)`.
 
-    It is the Matern kernel of order 1/2 with the sum of the distances along the axes. Functions
-    are rough, with interactions of all features: in the limit, what forests of random trees of
-    axis-parallel cuts average to (M. Balog, B. Lakshminarayanan, Z. Ghahramani, D. M. Roy and
-    Y. W. Teh, *The Mondrian Kernel*, 2016).
+    It is the Matern kernel of order 1/2 with the sum of the distances along the axes. Functions are
+    rough, with interactions of all features. It is the limit of the average of random forests with
+    axis-parallel cuts (M. Balog, B. Lakshminarayanan, Z. Ghahramani, D. M. Roy and Y. W. Teh, *The
+    Mondrian Kernel*, 2016).
 
     Parameters
     ----------
@@ -250,14 +250,14 @@ class ExponentialKernel(AxesKernel):
 class AdditiveKernel(AxesKernel):
     r"""The kernel :math:`k(x, x') = 1 - \sum_j \gamma_j |u_j - u'_j| / \sum_j \gamma_j` of ranks u.
 
-    A function of it is a sum of functions of single features, :math:`f(x) = \sum_j f_j(u_j)`: an
+    Its functions are sums of functions of single features, :math:`f(x) = \sum_j f_j(u_j)`: an
     additive model without interactions. Each is a random walk over the ranks of its feature among
-    its values in training, between 0 and 1; so monotone changes of a feature do not matter.
+    the training values, between 0 and 1. Monotone changes of a feature therefore do not matter.
 
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,), default=1.0
-        Shares of the features; a single number stands for equal ones.
+        Weights of the features; a single number means equal weights.
     normalize : bool, default=False
         Has no effect, since k(x, x) = 1.
 

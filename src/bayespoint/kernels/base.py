@@ -201,10 +201,10 @@ class Kernel(BaseEstimator, ABC):
 
     Subclasses prepare points and compute blocks of values between prepared points. Calling a kernel
     on two arrays of points returns plain values. A subclass with further parameters is a dataclass
-    as this one, or passes ``normalize`` to this constructor.
+    like this one, or passes ``normalize`` to this constructor.
 
-    Formulas of the package are written for NumPy arrays and torch tensors alike
-    (``namespace`` of ``bayespoint.tools.arrays``), so that kernels work on a GPU as they are.
+    Formulas work with both NumPy arrays and torch tensors (``namespace`` of
+    ``bayespoint.tools.arrays``), so that kernels work on a GPU without changes.
 
     Parameters
     ----------
@@ -214,12 +214,12 @@ class Kernel(BaseEstimator, ABC):
     Attributes
     ----------
     positive_parameters : tuple of str
-        Names of the parameters that take any positive number and have a ``derivative``.
+        Names of the parameters that may be any positive number and have a ``derivative``.
     linear_form : LinearForm or None
         The coefficients of a linear or constant kernel before it is normalised.
     is_linear : bool
         Whether k is an inner product of the inputs plus a constant, possibly normalised. The
-        coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
+        coefficients must be known: with ``gamma="scale"``, only a fitted kernel is linear.
     is_precomputed : bool
         Whether points are given as rows of a kernel matrix, not as features.
     works_on_devices : bool

@@ -13,24 +13,24 @@ from bayespoint.tools.validation import parameter_error
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaternKernel(DistanceKernel):
-    r"""The Matern kernel of smoothness :math:`\nu`, 3/2 or 5/2, of functions that are less smooth.
+    r"""The Matern kernel of smoothness :math:`\nu`, 3/2 or 5/2: less smooth than the Gaussian one.
 
     With :math:`s = \sqrt{2 \nu}\, r`, where
     :math:`r^2 = 2 \sum_j \gamma_j (x_j - x'_j)^2` is the squared distance in units of the width,
 
     .. math:: k_{3/2} = (1 + s)\, e^{-s}, \qquad k_{5/2} = (1 + s + s^2 / 3)\, e^{-s}.
 
-    Functions drawn from it have one derivative, or two; those of :class:`RadialKernel`, to which it
-    tends as :math:`\nu \to \infty`, have all.
+    Functions drawn from it have one or two derivatives. Those of :class:`RadialKernel`, its limit
+    for :math:`\nu \to \infty`, have all derivatives.
 
     Parameters
     ----------
     normalize : bool, default=False
         Has no effect, since k(x, x) = 1.
     gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
-        Inverse of twice the squared width, for all features or for each: a length scale l of
-        scikit-learn's ``Matern`` is gamma = 1 / (2 l^2). "scale" is 1 / (n_features Var X) and
-        "features" is 1 / n_features of the training points X.
+        Inverse of twice the squared width, for all features or for each. The length scale l of
+        scikit-learn's ``Matern`` corresponds to gamma = 1 / (2 l^2). "scale" is 1 / (n_features Var
+        X) and "features" is 1 / n_features of the training points X.
     nu : {1.5, 2.5}, default=1.5
         The smoothness :math:`\nu`.
 

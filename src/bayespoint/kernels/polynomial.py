@@ -20,7 +20,7 @@ from bayespoint.tools.validation import check_number
 class PolynomialKernel(Kernel):
     r"""Power :math:`k(x, x') = (\gamma\, x \cdot x' + c_0)^d`; degree 1 is the linear kernel.
 
-    Written as :math:`(z \cdot z')^d` with :math:`z = (\sqrt\gamma\, x, \sqrt{c_0})`, so that
+    It is computed as :math:`(z \cdot z')^d` with :math:`z = (\sqrt\gamma\, x, \sqrt{c_0})`, so that
     scaling z scales k.
 
     Parameters
@@ -38,8 +38,8 @@ class PolynomialKernel(Kernel):
     Attributes
     ----------
     columns_ : ndarray of int or None
-        Entries of z that are nonzero at some training point, if others are not; inner products with
-        training points need only these. (In MNIST 67 of 784 pixels are always zero.) Set by
+        Entries of z that are nonzero at some training point, if others are not. Inner products with
+        training points need only these. (In MNIST, 67 of 784 pixels are always zero.) Set by
         :meth:`fitted` for degree 2 and above.
 
     Examples

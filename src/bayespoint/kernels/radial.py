@@ -1,4 +1,4 @@
-"""Kernels of an exponent and of the distance: their common parts, and the Gaussian (rbf) kernel."""
+"""Kernels of an exponent or a distance: their common parts, and the Gaussian (rbf) kernel."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def known_gamma(owner: Any) -> Any:
 class ProfileKernel(Kernel):
     r"""A function h(t) of an exponent :math:`t = -\sum_j \gamma_j d(x_j, x'_j) \le 0`, h(0) = 1.
 
-    Subclasses give h and its derivative h' (``profile``, ``profile_slope``), unless h is exp, and
-    for the distance d the inputs z (``moved`` times ``factor``), t of them (``exponent``), and its
-    largest size (``reach``).
+    Subclasses define h and its derivative h' (``profile``, ``profile_slope``), unless h is exp. For
+    the distance d they define the inputs z (``moved`` times ``factor``), their exponent t
+    (``exponent``), and its largest size (``reach``).
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class DistanceKernel(ProfileKernel):
     r"""A function h(t) of :math:`t = -\sum_j \gamma_j (x_j - x'_j)^2 \le 0` with h(0) = 1.
 
     Distances are computed by one matrix product: with :math:`z = \sqrt{2 \gamma}\, x`,
-    :math:`t = z \cdot z' - |z|^2 / 2 - |z'|^2 / 2`. Subclasses give h and its derivative h'.
+    :math:`t = z \cdot z' - |z|^2 / 2 - |z'|^2 / 2`. Subclasses define h and its derivative h'.
 
     Parameters
     ----------

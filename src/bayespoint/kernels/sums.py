@@ -24,7 +24,7 @@ SMALL = 64  # points of which all pairs are computed where only a diagonal is ne
 class SumKernel(Kernel):
     r"""A weighted sum of kernels, :math:`k(x, x') = \sum_t w_t\, k_t(x, x')`.
 
-    Its features are those of all terms, scaled by :math:`\sqrt{w_t}`. So a function drawn from the
+    Its features are those of all terms, scaled by :math:`\sqrt{w_t}`. A function drawn from the
     prior is a sum of independent functions, one for each term. A sum of linear and constant kernels
     is linear.
 

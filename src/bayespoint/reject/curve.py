@@ -1,4 +1,4 @@
-"""Rejection curves: the error that remains when the least certain rows are rejected."""
+"""Rejection curves: the error on the rest when the least certain rows are rejected."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,9 +49,9 @@ class RejectionCurve:
         \mathrm{rate}(t) = \frac{\sum_{s_i < t} w_i}{\sum_i w_i}, \qquad
         \mathrm{error}(t) = \frac{\sum_{s_i \ge t} w_i e_i}{\sum_{s_i \ge t} w_i}
 
-    Rows of equal score are rejected together, so the arrays have one entry for each set of rows
-    that a threshold can reject. At rates in between, :meth:`error_at` gives the expected error over
-    a random order of the tied rows. Neither depends on the order of the samples.
+    Rows with equal scores are rejected together, so the arrays have one entry for each set of rows
+    that a threshold can reject. At rates in between, :meth:`error_at` returns the expected error
+    over random orders of the tied rows. Neither depends on the order of the rows.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class RejectionCurve:
 
         .. math:: \mathrm{AURC} = \frac1n \sum_{k=1}^{n} R_k
 
-        with R_k the error on the most certain k/n of the rows, ``error_at(1 - k/n)``. Smaller is
-        better.
+        where R_k is the error on the most certain k/n of the rows, ``error_at(1 - k/n)``. Smaller
+        is better.
     n_samples : int
         Number n of rows of positive weight.
 
@@ -165,8 +165,8 @@ class RejectionCurve:
 
         .. math:: \min_t \; (1 - \mathrm{rate}(t))\,\mathrm{error}(t) + c\,\mathrm{rate}(t)
 
-        Rejecting every row (threshold inf, at cost c) is one of the choices. Ties are broken by
-        the fewest rejections.
+        One of the choices is to reject all rows (threshold inf, at cost c). Of several points with
+        the least cost, the one with the fewest rejections is returned.
         """
         if not 0 < cost < 1:
             raise ValueError(f"cost must lie in (0, 1). Got {cost!r} instead.")
@@ -181,15 +181,15 @@ class RejectionCurve:
     ) -> OperatingPoint:
         r"""The operating point whose error is at most `risk` with probability `confidence_level`.
 
-        The thresholds are tested from a strict one down. Each test passes if the exact upper bound
-        of the error on the accepted rows (:func:`error_bound`) is at most `risk`, and the walk
-        ends before the first that fails. Because the order of the tests is fixed beforehand, no
-        correction for their number is needed. The first test accepts 30 % of the rows, or
-        :math:`\log(1 - \text{confidence level}) / \log(1 - \text{risk})` rows if that is more,
-        since fewer cannot pass.
+        Thresholds are tested in decreasing order. A test passes if the exact upper bound of the
+        error on the accepted rows (:func:`error_bound`) is at most `risk`. The result is the last
+        threshold before the first test that fails. Because the order of the tests is fixed in
+        advance, no correction for their number is needed. The first test accepts 30 % of the rows,
+        or :math:`\log(1 - \text{confidence level}) / \log(1 - \text{risk})` rows if that is more,
+        because fewer rows cannot pass.
 
-        This is a guarantee if the rows were not used to fit the classifier. With cross-validated
-        or out-of-bag outputs it is an estimate.
+        This is a guarantee if the rows were not used to fit the classifier. With cross-validated or
+        out-of-bag outputs, it is an estimate.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class RejectionCurve:
         Raises
         ------
         RiskNotReachedError
-            If no threshold passes. It says how many rows would be needed.
+            If no threshold passes. The error says how many rows would be needed.
         """
         if not 0 < risk < 1:
             raise ValueError(f"risk must lie in (0, 1). Got {risk!r} instead.")
@@ -216,8 +216,8 @@ class RejectionCurve:
     def promised_error(self, risk: float, confidence_level: float = 0.95) -> NDArray[np.float64]:
         """The error that could be guaranteed at each threshold.
 
-        The largest bound of this and all stricter thresholds, from the first one that
-        :meth:`at_risk` tests for `risk`; infinite where fewer rows are accepted.
+        This is the largest bound of this and all stricter thresholds, starting with the first one
+        that :meth:`at_risk` tests for `risk`. It is infinite where fewer rows are accepted.
         """
         start = guarantee.first_test(self.n_samples, risk, confidence_level)
         return guarantee.promised_errors(*self._counts(), start, confidence_level)
@@ -282,10 +282,10 @@ def rejection_curve(
         one-dimensional: decision values f, whose score is the absolute value, or, for ``"vote"``
         and ``"proba"``, the share of the second class.
     y_pred : array-like of shape (n_samples,), default=None
-        Predicted labels. By default the class of the largest output, argmax_y f_y(x). Pass them if
-        the classifier predicts by another rule.
+        Predicted labels; by default the class of the largest output, argmax_y f_y(x). Pass them if
+        the classifier uses another decision rule.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of `outputs`. By default the sorted labels in `y_true`.
+        Labels of the columns of `outputs`; by default the sorted labels in `y_true`.
     score : {"max", "gap", "vote", "proba"}, default="max"
         The score that orders the rows: the largest output, the gap between the two largest, or
         the largest share, if outputs are vote shares or probabilities.

@@ -29,14 +29,14 @@ CALIBRATED = ("rejection_curve_", "calibration_rate_", "calibration_error_", "gu
 
 @dataclass(eq=False, repr=False)
 class SelectiveClassifier(WrapsClassifier):
-    r"""A classifier with a reject option: returns a reject label where it is uncertain.
+    r"""A classifier with a reject option: returns a reject label for uncertain rows.
 
     A row is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`,
     `risk` and `threshold`. The first three choose the threshold on calibration data.
 
-    * ``rate=r``: the largest fraction of the calibration rows not above r is rejected. Rows of
-      equal score are rejected together, so with a coarse score, such as the share of a few votes,
-      the fraction can be smaller than r; see `calibration_rate_`.
+    * ``rate=r``: a fraction of at most r of the calibration rows is rejected. Rows with equal
+      scores are rejected together. With a coarse score, such as the share of a few votes, the
+      fraction can therefore be smaller than r; see `calibration_rate_`.
     * ``cost=c``: an error costs 1, a rejection c. The threshold minimises the cost on the
       calibration rows,
 
@@ -48,16 +48,16 @@ class SelectiveClassifier(WrapsClassifier):
       .. math:: P \bigl( P(\text{wrong} \mid s(x) \ge t) \le r \bigr) \ge
          \text{confidence level}.
 
-      The calibration rows must not be used in the fit, so a part of the data is held out by
-      default, and new rows must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
-      the threshold, and `guarantee_` for the numbers. The probability counts calibrations that find
-      no threshold, too (``RiskNotReachedError``); if most find none, it does not hold for those
-      that find one.
-    * ``threshold=t``: the threshold is given. If the classifier is fitted already, no `fit` is
-      needed. For true class probabilities Chow's rule [1]_ is optimal: reject where
-      :math:`1 - \max_y p(y|x) > c`. If the probabilities are reliable,
-      ``confidence="proba", threshold=1 - c`` is this rule, without calibration. ``cost=c`` does not
-      rely on them, and gives nearly the same threshold if they are right.
+      The calibration rows must not be used in the fit, so part of the data is held out by default.
+      New rows must be drawn from the same distribution. See :meth:`RejectionCurve.at_risk` for the
+      threshold, and `guarantee_` for the numbers. The probability includes calibrations that find
+      no threshold (``RiskNotReachedError``). If most find none, it does not hold for those that
+      find one.
+    * ``threshold=t``: the threshold is given. If the classifier is already fitted, no `fit` is
+      needed. With true class probabilities Chow's rule [1]_ is optimal: reject if
+      :math:`1 - \max_y p(y|x) > c`. If the probabilities are well calibrated,
+      ``confidence="proba", threshold=1 - c`` is this rule, without calibration data. ``cost=c``
+      does not depend on calibrated probabilities, and gives nearly the same threshold with them.
 
     Parameters
     ----------
@@ -79,24 +79,24 @@ class SelectiveClassifier(WrapsClassifier):
         vote share (the estimator's ``vote_shares``), or the largest probability. It is called
         `score` in :func:`rejection_curve`.
     reject_label : scalar, default="auto"
-        The prediction for rejected rows, which must not be one of the classes. By default
-        ``"reject"`` for strings and -1 for numbers; 0 if -1 is a class, and one less than the
-        smallest class if both are. For boolean classes the predictions are the integers 0, 1 and
-        -1. With a label of another type than the classes, such as None, predictions are an array of
-        objects.
+        The prediction for rejected rows, which must not be one of the classes. The default is
+        ``"reject"`` for strings and -1 for numbers; 0 if -1 is a class, and the smallest class
+        minus one if both are. For boolean classes, predictions are the integers 0, 1 and -1. If the
+        type of the label differs from that of the classes, as with None, predictions are an array
+        of objects.
     cv : int, splitter, iterable, "holdout", "prefit" or "train", default=None
-        The calibration data. ``"holdout"``: a part of the data, and the estimator is fitted to the
-        rest. ``"prefit"``: the estimator is fitted already, and the data passed to `fit` are
-        held-out calibration data. A number of folds, a splitter or splits: cross-validation on the
-        training data, after which the estimator is fitted to all of them; with `risk` this gives an
-        estimate, not a guarantee. ``"train"``: the training data. Outputs there are more certain
-        than on new data, so more new rows than intended are rejected, and `calibration_error_`
-        is too small. By default ``"prefit"`` for a scikit-learn ``FrozenEstimator``, ``"holdout"``
-        for `risk`, and 5 folds otherwise. With `threshold` nothing is calibrated, and only
-        ``"prefit"`` has an effect.
+        The calibration data. ``"holdout"``: part of the data; the estimator is fitted to the rest.
+        ``"prefit"``: the estimator is already fitted, and the data passed to `fit` are held-out
+        calibration data. A number of folds, a splitter or splits: cross-validation on the training
+        data, after which the estimator is fitted to all of them; with `risk` this gives an
+        estimate, not a guarantee. ``"train"``: the training data. Outputs are more certain there
+        than on new data, so that more new rows than intended are rejected, and `calibration_error_`
+        is too small. The default is ``"prefit"`` for a scikit-learn ``FrozenEstimator``,
+        ``"holdout"`` for `risk`, and 5 folds otherwise. With `threshold` nothing is calibrated, and
+        only ``"prefit"`` has an effect.
     calibration_size : float in (0, 1), default=0.3
-        Share of the data that ``cv="holdout"`` holds out, equal in every class. The only row of a
-        class is not held out.
+        Share of the data that ``cv="holdout"`` holds out, stratified by class. If a class has a
+        single row, this row is not held out.
     random_state : int, RandomState instance or None, default=None
         Seed of the held-out part; equal seeds give equal results. A guarantee does not hold for the
         best of several seeds.
@@ -116,7 +116,7 @@ class SelectiveClassifier(WrapsClassifier):
     reject_label_ : scalar
         The prediction for rejected rows.
     guarantee_ : Guarantee
-        With `risk`: the numbers of calibration rows, of accepted ones and of errors among them.
+        With `risk`: the numbers of calibration rows, of accepted rows and of errors among these.
     risk_bound_ : float
         With `risk`: exact upper bound of the error on the accepted rows at the threshold, at most
         `risk`.
@@ -218,11 +218,11 @@ class SelectiveClassifier(WrapsClassifier):
             Passed to the ``fit`` of the estimator. In the calibration, weight k counts as k copies.
             Not allowed with `risk`, since copies are not independent rows.
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of one patient. No group is in the training
-            and in the calibration data, and `risk` counts one random row of each group. Passed to
-            the ``fit`` of the estimator, if that has such a parameter.
+            Which rows belong together, such as those of one patient. No group is in both the
+            training and the calibration data, and `risk` counts one random row of each group.
+            Passed to the ``fit`` of the estimator if it has this parameter.
         **fit_params
-            Passed to the ``fit`` of the estimator, in every fold for the rows of the fold.
+            Passed to the ``fit`` of the estimator; in cross-validation, for the rows of each fold.
 
         Returns
         -------
@@ -354,8 +354,8 @@ class SelectiveClassifier(WrapsClassifier):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the accepted rows.
 
-        Rejected rows count neither as right nor as wrong, so compare scores only at equal rates.
-        To count them as errors, use ``accuracy_score(y, clf.predict(X))``. If every row is
+        Rejected rows count neither as correct nor as wrong, so compare scores only at equal rates.
+        To count them as errors, use ``accuracy_score(y, clf.predict(X))``. If all rows are
         rejected, the score is NaN, with a warning.
         """
         accepted = ~self.rejects(X)

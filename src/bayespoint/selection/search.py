@@ -34,42 +34,42 @@ OF_ENGINES = tuple(f"engine__{name}" for name in SCALES)
 class EvidenceSearch(MetaClassifier):
     r"""Search for the parameters under which the labels were most probable.
 
-    The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
-    probable the labels are before they are seen. A prior that is too narrow cannot explain them,
-    and one that is too wide gives every labelling a small probability; the largest evidence lies
-    between. No data are held out, and each choice costs one fit, not one for each fold. Several
-    classes have one evidence, or add up those of their one-against-the-rest tasks.
+    The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is the
+    probability of the labels before they are seen. A prior that is too narrow cannot explain them,
+    and a prior that is too wide gives all labellings a small probability. The evidence is largest
+    in between. No data are held out, and each choice takes one fit instead of one for each fold.
+    Several classes have one evidence, or the sum over their one-against-the-rest tasks.
 
     Parameters
     ----------
     estimator : BayesPointClassifier or Pipeline
-        The classifier, or a pipeline that ends with one, with an engine that knows the evidence.
+        The classifier, or a pipeline that ends with one, with an engine that computes the evidence.
     param_grid : dict or list of dicts, optional
         Values to try, all combinations, as in ``GridSearchCV``.
     param_bounds : dict of str to (low, high), optional
         Positive parameters of the classifier, each between its bounds, such as
-        ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
-        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge``, the weights and
-        other positive parameters of a kernel instance (``kernel__weights__0``) and the engine's
-        ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
-        ``ExpectationPropagation`` with a full covariance or ``LaplaceApproximation``; else with
-        differences of further fits, unless the evidence is itself estimated from random draws.
-        With a grid as well: a search for each of its combinations. A ``BoundReachedWarning`` says
-        if the evidence grows beyond a bound.
+        ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. L-BFGS-B searches over their
+        logarithms. With ``ExpectationPropagation`` with a full covariance and
+        ``LaplaceApproximation``, the gradient is exact for ``gamma``, ``coef0``, ``ridge``, the
+        weights and other positive parameters of a kernel instance (``kernel__weights__0``), and the
+        engine's ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``. Otherwise it
+        is estimated by finite differences, unless the evidence is itself estimated from random
+        draws. With a grid, one search is run for each of its combinations. A
+        ``BoundReachedWarning`` is issued if the evidence increases beyond a bound.
     refit : bool, default=True
-        Fit the estimator with the best parameters, so that the search itself can predict.
+        Fit the estimator with the best parameters, so that the search can predict.
     n_starts : int, default=1
-        Where each continuous search starts: first from the estimator's own parameters (the
-        geometric mean of the bounds, if they are not numbers), then from random points.
+        Number of starts of each continuous search: the first from the estimator's parameters (the
+        geometric mean of the bounds, if they are not numbers), the others from random points.
     tol : float, default=1e-2
-        A search ends when the log evidence has no derivative, with respect to the logarithm of a
-        parameter inside its bounds, that is larger. What is then left to gain is far below 1, a
-        difference of log evidence that hardly favours a model.
+        A search ends when all derivatives of the log evidence, with respect to the logarithms of
+        the parameters inside their bounds, are at most ``tol``. The remaining gain is then far
+        below 1, and even a difference of 1 hardly favours a model.
     max_iter : int, default=50
-        Steps of each search, after which it ends with a ``ConvergenceWarning``.
+        Largest number of steps of a search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Searches (combinations of the grid, times starts) that run in parallel, as in joblib: in
-        threads, unless ``joblib.parallel_config`` chooses another backend.
+        Number of searches (combinations of the grid, times starts) that run in parallel, as in
+        joblib: in threads, unless ``joblib.parallel_config`` chooses another backend.
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts.
     verbose : int, default=0
@@ -78,7 +78,7 @@ class EvidenceSearch(MetaClassifier):
     Attributes
     ----------
     best_params_ : dict
-        The parameters of the largest evidence.
+        The parameters with the largest evidence.
     best_score_ : float
         Their log evidence, summed over the tasks.
     best_index_ : int
@@ -86,25 +86,25 @@ class EvidenceSearch(MetaClassifier):
     best_estimator_ : estimator
         The estimator fitted with them, if ``refit``.
     refit_time_ : float
-        Seconds that this took.
+        Seconds of this fit.
     cv_results_ : dict of arrays
-        One row for each evaluation, to be put into a DataFrame: ``params``, ``param_*``,
-        ``log_evidence``, ``rank``, ``fit_time``, ``converged`` and ``message``, what went wrong.
-        A fit that has not converged ranks behind all that have.
+        One row for each evaluation, for a DataFrame: ``params``, ``param_*``, ``log_evidence``,
+        ``rank``, ``fit_time``, ``converged`` and ``message`` (what went wrong). Fits that have not
+        converged rank behind all that have.
     n_iter_ : int
-        Most steps of a continuous search; 1 where there is none.
+        Largest number of steps of a continuous search; 1 if there is none.
     classes_, n_features_in_, feature_names_in_
         Those of ``best_estimator_``.
 
     Notes
     -----
-    The evidence compares models of the same data: kernels, scales, noise. It does not see what a
-    step of a pipeline does to the inputs, or chooses by looking at the labels.
+    The evidence compares models of the same data: kernels, scales, noise. It cannot compare steps
+    of a pipeline that transform the inputs, or that use the labels.
 
-    Engines compute the evidence of their own model, each by its own approximation: expectation
-    propagation comes much closer than Laplace's approximation.
+    Each engine approximates the evidence of its model. Expectation propagation is much more
+    accurate than Laplace's approximation.
 
-    Only the ratio of prior scale and noise matters to it: search over one of the two.
+    The evidence depends only on the ratio of prior scale and noise: search over one of the two.
 
     References
     ----------
@@ -148,7 +148,7 @@ class EvidenceSearch(MetaClassifier):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> EvidenceSearch:
-        """Search, and fit the estimator with what was found.
+        """Search, and fit the estimator with the best parameters.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ MACHINES = 3  # of a usual mixture
 
 
 class Candidate(NamedTuple):
-    """A kernel, and what of it the evidence is to find.
+    """A kernel, and which of its parameters the evidence determines.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ def candidates(
 ) -> list[Candidate]:  # fmt: skip
     r"""The candidates for these rows.
 
-    * *linear*, its scale learned; and *rbf* where nothing may be learned;
-    * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
-      a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
-      would let these decide on all distances. Its width is learned, and, as few rows of many
-      classes let the evidence prefer wide kernels, once more fixed;
+    * *linear*, with a learned scale; and *rbf* if nothing may be learned;
+    * *rbf by range*, with features of equal range, or the original features if their ranges differ
+      by a factor of at most 20: with features of equal variance, rare levels and dark pixels would
+      dominate all distances. Its width is learned, and once more fixed, because with few rows of
+      many classes the evidence prefers wide kernels;
     * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
       there are more features than rows, most of them tell nothing. With more than 600 rows, once
       more with a fixed width and scale, and widths that differ less: the few rows that the

@@ -122,21 +122,21 @@ class Choice(NamedTuple):
 def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
-    1. For each candidate, the evidence of at most 200 rows finds kernel parameters. Where these
-       are many, each of two halves of the rows finds its own, and there are two machines.
-       Correlations of features and labels, where widths begin, are learned without one of two to
-       eight folds, more for fewer rows; if the widths have a common factor, it is found once.
+    1. For each candidate, kernel parameters maximise the evidence of at most 200 rows. If there
+       are many parameters, they are learned on each half of the rows, which gives two models.
+       Correlations of features and labels, from which widths start, are computed without one of
+       two to eight folds, more for fewer rows; a common factor of widths is learned once.
     2. Each kernel is trained on all rows, with a basis of at most 300. Leave-one-out predictions
-       of the rows of the *other* half are honest: neither their label nor their half took part.
+       of the rows of the *other* half are unbiased: they use neither their label nor their half.
     3. The weights of all candidates, and then the temperature of their mixture, maximise the
-       probability of the labels by these predictions. Five rows more are given to candidates
-       that may be as good as the best one, so that few rows lead to a mean of several. (A
-       mixture of forecasts that are neither too timid nor too sure is too timid, so that
-       temperatures of the candidates would not do.)
-    4. All but the four candidates of the largest weights are dropped; with more than 600 rows,
-       all but two. Few rows, which can be told apart, let the evidence find scales that are too
-       large for many. So the scale of a candidate that is too sure, of a temperature above 1.1,
-       becomes smaller as long as its predictions, at their best temperature, become better.
+       probability of the labels under these predictions. Five additional rows are assigned to
+       candidates that may be as good as the best one, so that with few rows several are averaged.
+       (Temperatures of the candidates would not be enough: a mixture of well calibrated forecasts
+       is underconfident.)
+    4. All but the four candidates with the largest weights are dropped; with more than 600 rows,
+       all but two. If few rows are separable, the evidence prefers scales that are too large for
+       many rows. So the scale of an overconfident candidate, with a temperature above 1.1, is
+       reduced as long as its predictions, at their best temperature, improve.
     5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
        second candidate has a third of the weight of the first, it is dropped. The rest is trained
        with a larger basis, if time allows, and weighed again. Of more than 5000 rows, all

@@ -174,29 +174,30 @@ class ExpectationPropagation(Propagation):
 
     The model is :math:`w \sim N(m, \Sigma_0)`, :math:`f(x) = w \cdot \phi(x)` and
     :math:`p(y | x, w) = \epsilon + (1 - 2 \epsilon) \Phi(y f(x) / \beta)`. Each label is replaced
-    by a Gaussian site :math:`\exp(a_i y_i f_i - b_i f_i^2 / 2)`, chosen such that mean and variance
-    of :math:`f_i` are right when the true label meets the cavity, that is, all other sites. The
-    result is a Gaussian :math:`N(\mu, \Sigma)`, an estimate of the evidence log p(labels), and
-    leave-one-out predictions, which the cavities give for free.
+    by a Gaussian site :math:`\exp(a_i y_i f_i - b_i f_i^2 / 2)`. The cavity of a label is the
+    product of the prior and all other sites. A site is chosen such that :math:`f_i` has the same
+    mean and variance as with the cavity and the true label. The results are a Gaussian
+    :math:`N(\mu, \Sigma)`, an estimate of the evidence log p(labels), and leave-one-out
+    predictions, which follow from the cavities.
 
     Parameters
     ----------
     noise : float, default=1.0
-        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
-        that can be separated (outputs then have 1e-12 of the prior's variance at least, so that
-        rounding decides no tie). Only the ratio of prior and noise matters to predictions.
+        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for separable
+        classes (outputs then have at least 1e-12 of the prior's variance, so that rounding decides
+        no tie). Predictions depend only on the ratio of prior and noise.
     prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
-        Standard deviation of the weights before any label is seen, of all or of each. "auto" is the
-        scale of the largest evidence, found on at most 1 000 points, one for all classes; with
-        linear features it is 1.
+        Prior standard deviation of the weights, of all or of each. "auto" is the scale with the
+        largest evidence, found on at most 1 000 points, one for all classes; with linear features
+        it is 1.
     label_noise : float, default=0.0
-        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
-        makes the classifier robust to gross errors; sites of labels that look flipped get a
+        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, independently of the output.
+        It makes the classifier robust to gross errors. Sites of labels that look flipped get a
         negative precision.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that is taken. None is 1 if sequential, and less if moves
-        have not shrunk in 20 sweeps; if parallel it begins at 0.5, grows while the moves shrink and
-        falls when they do not.
+        Fraction of each step, in (0, 1]. None is 1 in the sequential schedule, and less if changes
+        have not decreased in 20 sweeps. In the parallel schedule, it starts at 0.5, and grows while
+        changes decrease, and falls otherwise.
     tol : float, default=1e-6
         The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
@@ -204,13 +205,14 @@ class ExpectationPropagation(Propagation):
         Sweeps after which a run that has not converged ends, with a ``NotConvergedWarning``. 1 is a
         single pass (assumed-density filtering), which does not warn.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
-        Mean :math:`m` of the weights before any label is seen; 0 by default.
+        Prior mean :math:`m` of the weights; 0 by default.
     intercept_scale : float, optional
-        Standard deviation of the intercept before any label is seen. By default that of all weights
-        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+        Prior standard deviation of the intercept. By default it is that of all weights if that is
+        one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
     schedule : {"sequential", "parallel"}, default="sequential"
-        Whether sites change one after another (in blocks, exactly; see the notes) or all at once.
-        Both converge to the same point; the first in fewer sweeps and nearly always.
+        Whether sites are updated one after another (in blocks, exactly; see the notes) or all at
+        once. Both converge to the same point. The sequential schedule takes fewer sweeps, and
+        converges nearly always.
     prior_covariance : array-like of shape (n_features, n_features), optional
         :math:`\Sigma_0`, instead of ``prior_scale``.
 
@@ -220,22 +222,23 @@ class ExpectationPropagation(Propagation):
 
     Notes
     -----
-    A sample of weight k counts as k copies: its site enters the posterior k times, and its cavity
-    lacks one of them. To lack one copy of less than one can be impossible, if the weight is small
-    and the label surprising; cavities then lack only what is there, which is less exact.
+    A row of weight k counts as k copies: its site enters the posterior k times, and its cavity
+    leaves out one of them. With a small weight and a surprising label, one whole copy cannot always
+    be left out. The cavity then leaves out only the weight that is there, which is less exact.
 
-    A sweep over all sites costs :math:`3 n d^2` operations, n points and d coordinates. The first
-    visits all; later ones only those whose move, expected from the exact mean and the last known
-    variance of their output, is not small. Early ones are in float32 where there are many
-    coordinates. With about as many coordinates as points, all sites change together instead, in
-    rounds of :math:`2 n^3 / 3` operations that hold the variances of the cavities while means are
-    found. The run ends when the posterior, computed afresh in float64, would move no site.
+    With n points and d coordinates, a sweep over all sites takes :math:`3 n d^2` operations. The
+    first sweep visits all sites. Later ones visit only sites whose expected change is not small; it
+    is computed from the exact mean and the last known variance of the output. With many
+    coordinates, early sweeps are in float32. With about as many coordinates as points, all sites
+    are updated together instead, in rounds of :math:`2 n^3 / 3` operations, in which the variances
+    of the cavities are fixed while means are computed. The run ends when the posterior, recomputed
+    in float64, would change no site.
 
-    Without ``label_noise`` runs converge for any prior scale and any labels, if the noise is not
-    below 1e-5 of the spread of the outputs; with it there may be no fixed point where outputs
-    vary much more than the noise. A warning then names the noise that is enough.
+    Without ``label_noise``, runs converge for any prior scale and any labels, if the noise is at
+    least 1e-5 of the spread of the outputs. With it, there may be no fixed point if outputs vary
+    much more than the noise. A warning then names a sufficient noise.
 
-    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
+    ``partial_fit`` uses the posterior of all earlier batches as the prior of the next one.
 
     References
     ----------

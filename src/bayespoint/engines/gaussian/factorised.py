@@ -35,29 +35,29 @@ TOLERATED = 1.5  # predictive variances may be off by this factor
 class FactorisedPropagation(Propagation):
     r"""Independent Gaussian weights of the probit model by expectation propagation.
 
-    The model is that of :class:`ExpectationPropagation`, and the posterior a product
-    :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`: a label sends a message to each weight of its row. A
-    pass costs as much as the data have entries that are not zero, and sparse input stays sparse. A
-    warning says where a check of a few outputs shows that a full covariance would make a
-    difference (not after a single pass). Several classes have one task each.
+    The model is that of :class:`ExpectationPropagation`, and the posterior is a product
+    :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`: each label sends a message to each weight of its row.
+    The time of a pass is proportional to the number of nonzero entries, and sparse input stays
+    sparse. After several passes, a few outputs are checked, and a warning is issued if a full
+    covariance would make a difference. Several classes have one task each.
 
-    With ``max_iter=1`` it is a filter for streams: each row is visited once.
+    With ``max_iter=1``, it is a filter for streams: each row is visited once.
 
     Parameters
     ----------
     noise : float, default=1.0
-        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
-        that can be separated. Only the ratio of prior and noise matters to predictions.
+        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for separable
+        classes. Predictions depend only on the ratio of prior and noise.
     prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
-        Standard deviation of the weights before any label is seen, of all or of each. "auto" is 1;
-        with ``decay``, the scale at which outputs of the first batch have the variance 1.
+        Prior standard deviation of the weights, of all or of each. "auto" is 1; with ``decay``, it
+        is the scale at which outputs of the first batch have variance 1.
     label_noise : float, default=0.0
-        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
-        makes the classifier robust to gross errors; sites of labels that look flipped get a
+        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, independently of the output.
+        It makes the classifier robust to gross errors. Sites of labels that look flipped get a
         negative precision.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that is taken. None is 1, and less if moves have not shrunk
-        in 20 sweeps.
+        Fraction of each step, in (0, 1]. None is 1, and less if changes have not decreased in 20
+        sweeps.
     tol : float, default=1e-6
         The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
@@ -65,19 +65,19 @@ class FactorisedPropagation(Propagation):
         Sweeps after which a run that has not converged ends, with a ``NotConvergedWarning``. 1 is a
         single pass (assumed-density filtering), which does not warn.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
-        Mean :math:`m` of the weights before any label is seen; 0 by default.
+        Prior mean :math:`m` of the weights; 0 by default.
     intercept_scale : float, optional
-        Standard deviation of the intercept before any label is seen. By default that of all weights
-        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+        Prior standard deviation of the intercept. By default it is that of all weights if that is
+        one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
     decay : float in (0, 1] or "auto", default=1.0
-        How much of what is known of a weight is kept from one row to the next (see Notes); 1 never
-        forgets, and ``0.5 ** (1 / h)`` forgets half in h rows. "auto" learns at six rates side by
-        side, weights them by their evidence, and recalibrates probabilities.
+        Share of the information on a weight that is kept from one row to the next (see Notes). 1
+        never forgets, and ``0.5 ** (1 / h)`` forgets half in h rows. "auto" learns at six rates in
+        parallel, weights them by their evidence, and recalibrates probabilities.
 
     Notes
     -----
-    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one. With
-    ``max_iter=1`` memory does not grow, and ``posterior_`` is updated in place. ``log_evidence_``
+    ``partial_fit`` uses the posterior of all earlier batches as the prior of the next one. With
+    ``max_iter=1``, memory does not grow, and ``posterior_`` is updated in place. ``log_evidence_``
     and ``left_out_error_`` are then those of predictions from all earlier rows.
 
     With ``decay`` :math:`\lambda < 1` a weight :math:`N(\mu, \sigma^2)` with the prior
@@ -85,9 +85,9 @@ class FactorisedPropagation(Propagation):
 
     .. math:: N(w; \mu, \sigma^2)^k\, N(w; m, \tau^2)^{1 - k}, \qquad k = \lambda^{\min(g, 100)},
 
-    scaled to integral 1: it returns to the prior. Weights of common features forget by the clock,
-    and those of rare ones by visits. With several passes, or with sample weights, the weights of a
-    batch forget once, before it.
+    normalised to integral 1: it returns towards the prior. Weights of frequent features forget with
+    time, and those of rare features with visits. With several passes, or with sample weights, the
+    weights of a batch forget once, before the batch.
 
     References
     ----------

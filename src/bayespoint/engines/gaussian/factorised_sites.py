@@ -27,8 +27,8 @@ TINY = np.finfo(np.float64).tiny  # instead of a division by zero
 class FactorisedSites:
     r"""Messages from each label to each weight of its row, and the product of Gaussians they make.
 
-    The posterior is :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`. The cavity of a label lacks its own
-    message to each weight; mean and variance of the label's output are sums over the row.
+    The posterior is :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`. The cavity of a label leaves out its
+    message to each weight. Mean and variance of the output of the label are sums over the row.
 
     Parameters
     ----------

@@ -37,9 +37,9 @@ class WeightGaussian:
     """Mean ``mu`` and covariance ``Sigma`` of the d weights of one task.
 
     A sweep over n points changes both, site by site, in 3 n d^2 operations, and adds rounding
-    errors; :meth:`renew` computes them from nothing but the sites. Until it is called for the first
-    time Sigma may be in float32, where products take half the time. Only the lower triangle of
-    Sigma is used, and changed.
+    errors. :meth:`renew` recomputes them from the sites. Until its first call, Sigma may be in
+    float32, in which products take half the time. Only the lower triangle of Sigma is used and
+    changed.
 
     Parameters
     ----------
@@ -165,10 +165,10 @@ class Rounds:
     gives the variances of the outputs, :math:`e_i = (1 - B^{-1}_{ii}) / W_i`, in :math:`n^3`
     operations, a third of what the posterior of the weights takes.
 
-    Sites change together. In each round the variances of the cavities are held, and the means of
-    the outputs are found that agree with all labels: those maximise a concave function, whose
-    Newton step needs B. Of many points they are found once more with the variances that the new
-    sites let expect, to first order: errors are then squared from round to round.
+    All sites change together. In each round, the variances of the cavities are fixed, and the means
+    of the outputs that agree with all labels are computed. They maximise a concave function, whose
+    Newton step needs B. With many points, they are computed again with the variances that are
+    expected with the new sites, to first order: errors are then squared from round to round.
     """
 
     inverse: NDArray[np.float64]  # of B, its lower triangle

@@ -1,8 +1,9 @@
 """Predictions of training rows without the labels of their group: leave-group-out.
 
-Rows of a group, such as those of one patient, know each other's labels. So the messages of all of
-them are taken out of the posterior at once, where leave-one-out takes out one. A group of nearly
-equal rows weighs much: without it the messages of other rows change, too, and follow.
+Rows of a group, such as those of one patient, reveal each other's labels. The messages of all of
+them are therefore removed from the posterior together, whereas leave-one-out removes one. A group
+of nearly equal rows has much influence: without it, the messages of other rows change as well, and
+are updated.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def leave_groups_out(
 
 
 class Others(NamedTuple):
-    r"""The messages of the rows of one task, which follow when a group is left out.
+    r"""The messages of the rows of one task, which are updated when a group is left out.
 
     With the posterior N(f, U U^T) of all outputs and changes H, D of the shifts and rates of
     messages, the outputs have the covariance :math:`U (I + U^T D U)^{-1} U^T`, and the mean f plus

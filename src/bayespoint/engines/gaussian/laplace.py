@@ -197,47 +197,48 @@ class LaplaceApproximation(GaussianEngine):
         \Sigma^{-1} = \Sigma_0^{-1} + \sum_i p_i (1 - p_i) \phi_i \phi_i^T,
         \qquad p_i = \sigma(\mu \cdot \phi_i).
 
-    The evidence is estimated by the integral of this Gaussian,
+    The integral of this Gaussian estimates the evidence,
 
     .. math::
 
         \log Z = \sum_i \log \sigma(y_i f_i)
         - \tfrac12 (\mu - m)^T \Sigma_0^{-1} (\mu - m) + \tfrac12 \log |\Sigma| / |\Sigma_0|,
 
-    and leave-one-out predictions by taking the Gaussian message of a point out of it.
+    and leave-one-out predictions remove the Gaussian message of a point from it.
 
     Parameters
     ----------
     prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
-        Standard deviation of the weights before any label is seen, of all or of each. "auto" is the
-        scale of the largest evidence, found on at most 1 000 points, one for all classes; with
-        linear features it is 1.
+        Prior standard deviation of the weights, of all or of each. "auto" is the scale with the
+        largest evidence, found on at most 1 000 points, one for all classes; with linear features
+        it is 1.
     tol : float, default=1e-6
         The run ends when a step would change no output f by more than this share of 1 + \|f\|. The
-        curvature changes by no larger share (times \|f\|) then, and the last step, which is taken,
-        leads to the mode with about twice the digits.
+        curvature then changes by at most the same share (times \|f\|). The last step is still
+        taken, and about doubles the number of correct digits.
     max_iter : int, default=100
         Newton steps after which a run that has not converged ends, with a ``NotConvergedWarning``.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
-        Mean :math:`m` of the weights before any label is seen; 0 by default.
+        Prior mean :math:`m` of the weights; 0 by default.
     prior_covariance : array-like of shape (n_features, n_features), optional
         :math:`\Sigma_0`, instead of ``prior_scale``.
     intercept_scale : float, optional
-        Standard deviation of the intercept before any label is seen. By default that of all weights
-        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+        Prior standard deviation of the intercept. By default it is that of all weights if that is
+        one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
 
     Notes
     -----
-    A sample of weight k counts as k copies. A step costs :math:`n d^2 + d^3 / 3` operations, n
-    points and d coordinates, and :math:`n^3` where d > n. Large problems take a few of them, with
-    conjugate directions in between, which need products with vectors only.
+    A row of weight k counts as k copies. With n points and d coordinates, a step takes
+    :math:`n d^2 + d^3 / 3` operations, and :math:`n^3` if d > n. Large problems take a few such
+    steps, with conjugate gradient steps in between, which need only matrix-vector products.
 
-    The mode is nearer to the prior's mean than the posterior's mean is, the more so the more
-    weights there are for each point, and the wider the prior. So intervals hold too few of the true
-    weights, and probabilities are too timid (``benchmarks/calibration.py``).
-    :class:`ExpectationPropagation` is closer to the truth, at about four times the cost.
+    The mode is nearer to the mean of the prior than the mean of the posterior is. The difference
+    grows with the number of weights per point and with the width of the prior. Intervals therefore
+    contain too few of the true weights, and probabilities are underconfident
+    (``benchmarks/calibration.py``). :class:`ExpectationPropagation` is more accurate, in about four
+    times the time.
 
-    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
+    ``partial_fit`` uses the posterior of all earlier batches as the prior of the next one.
 
     References
     ----------

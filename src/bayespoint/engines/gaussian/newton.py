@@ -30,9 +30,9 @@ CONJUGATE = 16  # most conjugate directions after a step
 class LineSearch(NamedTuple):
     """The search for a share t of a step at which the slope is small beside that at t = 0.
 
-    The objective is convex, so it is far enough below its first value there (as Armijo's rule
-    asks). t = 1 is right near the mode, and larger ones save steps where classes can be separated,
-    since curvatures fall as margins grow.
+    The objective is convex, so that it is then far enough below its first value (Armijo's rule). t
+    = 1 is right near the mode. Larger steps save iterations if classes are separable, because
+    curvatures decrease as margins grow.
     """
 
     first_slope: float

@@ -1,7 +1,7 @@
 """Leave-one-out predictions of expectation propagation with one more row, of either label.
 
-Full conformal sets ask for them: the new row joins the training rows with each label in turn, and
-the label of each of the n + 1 rows is predicted from the n others.
+Full conformal sets need them: the new row is added to the training rows with each label in turn,
+and the label of each of the n + 1 rows is predicted from the n others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the weights are thought to be before any label is seen."""
+"""The prior of the weights."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class GaussianPrior:
 
 
 class IndependentPrior:
-    """Weights of several classes that know nothing of each other, of equal covariances.
+    """Independent weights of several classes, with equal covariances.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class DependentPrior:
     Parameters
     ----------
     posterior : JointPosterior
-        What is known so far.
+        The posterior of all earlier batches.
     """
 
     def __init__(self, posterior: JointPosterior) -> None:

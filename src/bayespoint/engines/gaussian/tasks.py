@@ -138,7 +138,7 @@ def iterate(
 
 
 class Sweeping(Protocol):
-    """Sites that sweeps bring to where they should be."""
+    """Sites that sweeps bring to convergence."""
 
     radius: float  # standard deviation of the outputs before any label is seen, the largest
 
@@ -323,9 +323,10 @@ def learn_tasks(
 class Span:
     r"""Training points and prior in no more coordinates than there are points.
 
-    Labels say nothing of weights outside the span of the rows of A = Z R, R being the root of the
-    prior's covariance. With the QR decomposition :math:`A^T = Q T^T` and :math:`w = R u`, outputs
-    are :math:`f = T v` of :math:`v = Q^T u`, which has the prior :math:`N(Q^T R^{-1} m, I)`.
+    Labels have no information on weights outside the span of the rows of A = Z R, where R is the
+    root of the prior's covariance. With the QR decomposition :math:`A^T = Q T^T` and
+    :math:`w = R u`, outputs are :math:`f = T v` of :math:`v = Q^T u`, which has the prior
+    :math:`N(Q^T R^{-1} m, I)`.
 
     Parameters
     ----------

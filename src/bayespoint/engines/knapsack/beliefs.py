@@ -40,15 +40,15 @@ class Beliefs:
     cost : ndarray of shape (n_factors,)
         C of each factor.
     copies : ndarray of shape (n_factors,)
-        How often each factor is there.
+        Number of copies of each factor.
     prior : Prior
         Log density of each weight.
     gamma, damping : float
-        See above; and the share of each step that messages take.
+        See above; and the fraction of each step for messages.
     bins : int
         Bins of a grid.
     grid : ndarray of shape (n_weights, bins), optional
-        A grid that stays as it is.
+        A fixed grid.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ FAR = 1e3  # a log prior must have fallen out here, or weights could grow withou
 
 
 class Prior(NamedTuple):
-    """A log density of one weight, and the places where it has a kink and needs a bin."""
+    """A log density of one weight, and the positions of its kinks, each of which needs a bin."""
 
     log_density: Callable[[NDArray], NDArray]
     knots: tuple[float, ...] = ()

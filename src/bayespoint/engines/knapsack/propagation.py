@@ -36,51 +36,51 @@ class KnapsackPropagation(Engine):
 
     .. math:: \log P(w | Z) = -\beta C \sum_i [y_i f(x_i) < 1] + \beta \sum_d \log p(w_d)
 
-    A training point costs C if its margin is below 1, however far, so that outliers count no more
-    than other errors. Messages (Eq. 9 to 12) are functions on adaptive grids, not Gaussians; each
+    A training point costs C if its margin is below 1, by any amount, so that outliers count no more
+    than other errors. Messages (Eq. 9 to 12) are functions on adaptive grids, not Gaussians. Each
     is the solution of a multiple-choice knapsack problem with divisible items (Eq. 14 to 20). The
-    Bayes point is the mean of every weight over its max-marginal (Eq. 13); it lies between the mean
+    Bayes point is the mean of each weight over its max-marginal (Eq. 13). It lies between the mean
     and the mode of the posterior.
 
     Parameters
     ----------
     C : float, default=10.0
         Cost of a training point with a margin below 1. Divided by C, the model has unit costs and a
-        prior of variance C: a small C forbids long weights.
+        prior of variance C: with a small C, weights are short.
     beta : float, default=1.0
         Sharpness of the max-marginals: their mean is taken over :math:`\exp(\beta b_d(w))`, and
-        ``inf`` means their modes. It enters after all messages are passed, so that one run serves
-        every beta: ``posterior_.means(betas)``, ``posterior_.at(beta)``. Beliefs are followed to
-        max(20, 4 C) below their peaks, and a beta below 5 over this depth sees the ends of their
-        grids: for C up to 5 weights are too long by 1 % with beta = 0.2, by a tenth with 0.1 and
-        by half with 0.03, and their standard deviations too small by 2, 13 and 43 %. Their
-        direction hardly changes (cosines of 0.98 to 1), and with it what is predicted.
+        ``inf`` means their modes. It is applied after all messages are passed, so that one run
+        gives results for any beta: ``posterior_.means(betas)``, ``posterior_.at(beta)``. Grids
+        cover beliefs down to max(20, 4 C) below their peaks. If beta is below 5 over this depth,
+        the ends of the grids matter. For C up to 5, weights are too long by 1 % with beta = 0.2, by
+        a tenth with 0.1 and by half with 0.03, and their standard deviations are too small by 2, 13
+        and 43 %. Their direction, and thus predicted labels, hardly change (cosines of 0.98 to 1).
     prior : {"l2", "l1", "l0"} or callable, default="l2"
         Log prior of a weight: :math:`-w^2 / 2`; :math:`-|w|`, as in LASSO;
         :math:`-w^2 / 2 - [w \ne 0]`, with a spike of half width 0.05 instead of 0; or a function
         of an array of weights that returns their log densities, of the same shape, -inf where a
         weight is impossible. The intercept has the same prior as the other weights.
     n_iter : int, default=50
-        Passes along all edges. The paper's 50 are enough; messages need not converge.
+        Passes along all edges. 50, as in the paper, are enough; messages need not converge.
     bins : int, default=64
-        Bins of a grid, at least 8. Memory is 8 n d ``bins`` bytes, n points and d weights.
+        Bins of a grid, at least 8. Memory is 8 n d ``bins`` bytes for n points and d weights.
     schedule : {"averaged", "heskes", "plain"}, default="averaged"
-        "plain" is ordinary belief propagation. The others follow a running mean of its beliefs, of
-        which each pass renews a share: 1 / n of n points in Heskes' double loop, as in the paper,
-        and at least 0.02 in "averaged". All have the same fixed points, but on real data none
-        converges, and the mean is the better classifier. With 1 / n, 50 passes hardly leave the
-        start where points are many: of 1 500 points in 30 dimensions, a tenth of them mislabelled,
-        the defaults err on 4 % of new ones, and with Heskes' schedule on 8 to 16 %.
+        "plain" is ordinary belief propagation. The others use a running mean of its beliefs. Each
+        pass updates a share of this mean: 1 / n with n points in Heskes' double loop, as in the
+        paper, and at least 0.02 in "averaged". All have the same fixed points, but on real data
+        none converges, and the mean is the better classifier. With 1 / n and many points, 50 passes
+        stay close to the start. With 1 500 points in 30 dimensions, a tenth of them mislabelled,
+        the error on new points is 4 % by default, and 8 to 16 % with Heskes' schedule.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that messages take. None is 0.3 (plain) and 1.
+        Fraction of each step, in (0, 1], for messages. None is 0.3 (plain) or 1.
     max_rank : int, default=500
         Largest number of weights; more raise an error, before time and memory run out.
 
     Notes
     -----
-    Nothing is standardised here: the prior has its scale, and a margin is 1 in units of
-    :math:`f = w \cdot x`, so bring features to unit variance first (``StandardScaler``), as the
-    paper does. A feature in other units is a feature with another prior.
+    Scale features to unit variance first (``StandardScaler``), as in the paper. The prior has a
+    fixed scale, and margins are in units of :math:`f = w \cdot x`, so that a feature in other units
+    has another prior.
 
     Kernels work through the coordinates Z of a :class:`~bayespoint.spaces.PrincipalSpace`. The
     paper's Eq. 8 has coefficients :math:`\alpha` with :math:`w = \sum_j \alpha_j y_j \phi(x_j)`;
@@ -93,19 +93,20 @@ class KnapsackPropagation(Engine):
     (with the linear kernel; others have another basis where points are repeated). One of weight
     k < 1 costs k C. Both agree with Eq. 5, where k copies of a point cost k C together.
 
-    A pass costs about n d ``bins`` operations, d times less than in the paper: the items of
-    all incoming messages are merged once for all outgoing ones.
+    A pass takes about n d ``bins`` operations, d times fewer than in the paper, because the items
+    of all incoming messages are merged once for all outgoing ones.
 
-    A message that is not concave enters a knapsack by its concave envelope. (The paper's dynamic
-    programming over concave regions, its section 4, takes 30 to 50 times as long, and predicts no
-    better on its data sets.) For one point, or points without common features, beliefs are the
-    exact max-marginals up to the bins. Elsewhere they are not exact, but their means point in
+    A message that is not concave is replaced by its concave envelope. (Dynamic programming over
+    concave regions, section 4 of the paper, takes 30 to 50 times as long, and does not predict
+    better on the paper's data sets.) For one point, or points without common features, beliefs are
+    the exact max-marginals up to the bins. Otherwise they are not exact, but their means have
     nearly the right direction.
 
-    The defaults of C, beta and ``schedule`` have the least mean error on ten data sets
-    (``benchmarks/knapsack_defaults.py``), about that of pairs of C and beta chosen by five folds.
-    Noisy data with few features gain by a grid search of both. The beliefs of
-    Heskes' schedule shrink with the number of points, so that C and beta mean something else there.
+    The defaults of C, beta and ``schedule`` have the smallest mean error on ten data sets
+    (``benchmarks/knapsack_defaults.py``). It is about as small as with C and beta chosen by
+    five-fold cross-validation. On noisy data with few features, a grid search over both is better.
+    In Heskes' schedule, beliefs shrink with the number of points, so that other values of C and
+    beta are needed.
 
     References
     ----------

@@ -123,14 +123,15 @@ class BilliardSampler(Engine):
 
     A ball moves on great circles of the sphere :math:`|w| = 1` and is reflected at the walls
     :math:`y_i w \cdot x_i = 0` of version space. The Bayes point is the mean of w over the arc
-    length (the mean of the bounce points, all on the boundary, would be biased). A billiard may be
-    caught in a periodic orbit, so a new velocity is drawn from time to time.
+    length. (The mean of the bounce points would be biased, because all of them are on the
+    boundary.) A new velocity is drawn from time to time, because a billiard can enter a periodic
+    orbit.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Samples to keep, from all balls together (rounded up to a multiple of ``n_chains``), at
-        equal distances of arc length. The Bayes point uses the whole way.
+        Number of samples from all balls together (rounded up to a multiple of ``n_chains``), at
+        equal distances of arc length. The Bayes point uses the whole path.
     burn_in : int, default=1000
         Bounces of each ball before the first sample; they also measure the mean free path.
     thin : int, default=10
@@ -142,9 +143,9 @@ class BilliardSampler(Engine):
 
     Notes
     -----
-    The classes must be separable, or made so by a ridge or a rich kernel: else there is no version
-    space and an ``EmptyVersionSpaceError`` says so. Copies of a point do not change version space,
-    and sample weights that differ are refused. A bounce costs O(m + d).
+    The classes must be separable, or made separable by a ridge or a rich kernel. Otherwise version
+    space is empty, and an ``EmptyVersionSpaceError`` is raised. Copies of a point do not change
+    version space, so unequal sample weights raise an error. A bounce takes O(m + d) operations.
 
     References
     ----------

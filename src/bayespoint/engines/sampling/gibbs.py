@@ -59,52 +59,53 @@ class Pace(NamedTuple):
 class GibbsSampler(Engine):
     r"""Samples of the posterior of unit weight vectors when labels are flipped with probability q.
 
-    The prior is uniform on the sphere :math:`|w| = 1`, and with k(w) errors on m training points
-    the likelihood is :math:`q^{k} (1 - q)^{m - k}`: constant on the pieces into which the training
-    points cut the sphere. A move takes a great circle through w in a random direction, finds the
-    arcs of constant likelihood, and draws the next w from the exact law on the circle. Without
-    noise, q = 0, the posterior is uniform on version space.
+    The prior is uniform on the sphere :math:`|w| = 1`. With k(w) errors on m training points, the
+    likelihood is :math:`q^{k} (1 - q)^{m - k}`. It is constant on each of the pieces into which the
+    training points divide the sphere. A move takes a great circle through w in a random direction,
+    finds the arcs of constant likelihood, and draws the next w from the exact distribution on the
+    circle. Without noise (q = 0), the posterior is uniform on version space.
 
     Parameters
     ----------
     label_noise : float or "auto", default=0.05
-        Flip rate q, from 0 to 1/2. "auto" takes the q of the largest evidence, for each class by
-        itself.
+        Flip rate q, from 0 to 1/2. "auto" is the q with the largest evidence, for each class
+        separately.
     n_samples : int, default=1000
-        Samples to keep, from all chains together (rounded up to a multiple of ``n_chains``).
+        Number of samples from all chains together (rounded up to a multiple of ``n_chains``).
     burn_in : int or None, default=None
-        Moves of each chain before the first sample. None makes 1000, or 300 where a move is one of
+        Moves of each chain before the first sample. None means 1000, or 300 if each move changes
         all outputs (see ``directions``).
     thin : int or None, default=None
-        Moves from one sample of a chain to its next. The Bayes point is the mean over all moves.
-        None makes 10, or 3 where a move is one of all outputs.
+        Moves between two samples of a chain. The Bayes point is the mean over all moves. None means
+        10, or 3 if each move changes all outputs.
     n_chains : int, default=4
         Number of chains, which run on ``n_jobs`` threads.
     target_ess : float or None, default=None
-        Effective sample size that the chains must reach, with R-hat below 1.05. While they do not,
-        they run again, twice as long with ``thin`` doubled, and what was before becomes burn-in.
+        Effective sample size that the chains must reach, with R-hat below 1.05. Until then, they
+        are continued with twice as many moves and ``thin`` doubled, and earlier moves become
+        burn-in.
     max_steps : int, default=100000
-        Largest number of moves of a chain while it tries to reach ``target_ess``.
+        Largest number of moves of a chain to reach ``target_ess``.
     directions : {"auto", "isotropic", "outputs", "adapted"}, default="auto"
-        The posterior is the same for all, but not the number of moves that it takes. "isotropic"
-        is the paper's move. "outputs" moves the output at every training point as well, one after
-        the other, for about the price of a second circle; it needs as many coordinates as points
-        (a kernel, no copies of points, or a ridge) and is worth ten and more times as many
-        effective samples where the kernel is not smooth. "adapted" takes turns with lines in
-        directions in which expectation propagation, and then the burn-in, find the posterior to be
-        long: the same gain where features have different scales. "auto" is "outputs" where the
-        outputs can move on their own, and "isotropic" elsewhere.
+        The directions of moves. The posterior is the same for all, but the number of necessary
+        moves differs. "isotropic" is the move of the paper. "outputs" also moves the output at each
+        training point, one after another, in about the time of a second circle. It needs as many
+        coordinates as points (a kernel, no copies of points, or a ridge). If the kernel is not
+        smooth, it gives ten or more times as many effective samples. "adapted" alternates with
+        lines in the long directions of the posterior, according to expectation propagation and then
+        to the burn-in. It gives as many more samples if features have different scales. "auto" is
+        "outputs" if outputs can move independently, and "isotropic" otherwise.
     evidence : bool, default=False
-        Whether to estimate the evidence log p(labels), for all q at once, by chains on 25 levels
-        of noise, which takes about six times as long. "auto" does it in any case.
+        Whether to estimate the evidence log p(labels), for all q at once, by chains at 25 levels of
+        noise. This takes about six times as long. ``label_noise="auto"`` always does this.
 
     Notes
     -----
-    A sample of weight k counts as k copies. The evidence needs whole numbers as weights. Without
-    label noise copies change nothing, and weights that differ are refused.
+    A row of weight k counts as k copies. The evidence needs integer weights. Without label noise,
+    copies change nothing, and unequal weights raise an error.
 
-    Chains that disagree (R-hat above 1.1) end with a ``ChainsDisagreeWarning``. R-hat and effective
-    sample size are in ``run_.measures``, and ``posterior_.to_dict()`` hands the draws to ArviZ.
+    If chains disagree (R-hat above 1.1), a ``ChainsDisagreeWarning`` is issued. R-hat and effective
+    sample size are in ``run_.measures``, and ``posterior_.to_dict()`` exports the draws to ArviZ.
 
     References
     ----------

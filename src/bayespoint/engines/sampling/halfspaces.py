@@ -18,16 +18,16 @@ ROUNDING = 100 * EPSILON  # share of the terms of an output, below which its sig
 
 
 class Halfspaces(NamedTuple):
-    """Every training point allows half of the sphere, {w: y_i w.x_i > 0}.
+    """Each training point restricts weights to half of the sphere, {w: y_i w.x_i > 0}.
 
     Attributes
     ----------
     normals : ndarray of shape (m, d)
-        y_i x_i / |x_i|, without points that are zero in feature space: their labels say nothing
-        about w. A single coordinate gets a second one that is always 0, since samplers move on
-        circles.
+        y_i x_i / |x_i|, without points that are zero in feature space: their labels have no
+        information on w. A single coordinate gets a second one that is always 0, because samplers
+        move on circles.
     weight : ndarray of shape (m,)
-        How often each point counts.
+        Number of copies of each point.
     n_coins : float
         Points (by weight) that are zero in feature space.
     """

@@ -75,7 +75,7 @@ class Circles:
     Attributes
     ----------
     burn_in, thin : int
-        Moves before the first sample, and between samples, that do for most data.
+        Moves before the first sample, and between samples, that are enough for most data.
     """
 
     burn_in, thin = 1000, 10
@@ -108,9 +108,9 @@ class Circles:
 class Lines(Circles):
     r"""Circles, and lines in between, in directions :math:`u = F \varepsilon` of a fixed pool.
 
-    Fixed directions, and those that prefer some to others, are not allowed on circles, but on lines
-    they are, if w has a Gaussian length: :math:`w \sim N(0, I)` before any label. Lines follow the
-    long directions of the posterior; circles leave its modes.
+    Fixed or anisotropic directions are not allowed on circles, but they are on lines, if w has a
+    Gaussian length: :math:`w \sim N(0, I)` a priori. Lines follow the long directions of the
+    posterior, and circles leave its modes.
 
     Parameters
     ----------
@@ -152,10 +152,10 @@ class Lines(Circles):
 class Outputs(Circles):
     r"""A circle, and then a line for each training point, along which its output alone changes.
 
-    With as many coordinates as points, and w ~ N(0, I) before any label, the outputs f have the
-    law N(0, K), and each of them given all others is a Gaussian in two pieces, one for either
-    label. So all m of them move for the price of one circle. They move far where a point has an
-    output of its own, as with kernels that are not smooth, or a ridge.
+    With as many coordinates as points, and w ~ N(0, I) a priori, the outputs f have the
+    distribution N(0, K), and each output given all others is a Gaussian in two pieces, one for each
+    label. All m outputs move in the time of one circle. They move far if outputs are nearly
+    independent, as with kernels that are not smooth, or with a ridge.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class Outputs(Circles):
     Attributes
     ----------
     freedom : float
-        Standard deviation of an output given all others, beside 1 before they are known: the
-        median over points.
+        Standard deviation of an output given all others, relative to that without them: the median
+        over points.
     """
 
     burn_in, thin = 300, 3  # each of them moves everything

@@ -29,52 +29,51 @@ from bayespoint.tools.validation import check_choice, check_number
 class PermutedPerceptron(Engine):
     r"""Samples of version space by perceptron learning on permutations of the training set.
 
-    For each of N permutations the kernel perceptron starts at w = 0, goes through the points in
-    the permuted order, adds :math:`y_i \phi(x_i)` whenever
-    :math:`y_i \langle \phi(x_i), w \rangle \le 0`, and ends after a pass without a mistake. The
-    N solutions, scaled to unit length, stand for the uniform posterior on version space, and their
-    mean for its centre, the Bayes point. Novikoff's theorem bounds the number of mistakes by
-    :math:`R^2 / \gamma^2`, for points within radius R and the largest margin :math:`\gamma`.
+    For each of N permutations, the kernel perceptron starts at w = 0 and visits the points in the
+    permuted order. It adds :math:`y_i \phi(x_i)` whenever
+    :math:`y_i \langle \phi(x_i), w \rangle \le 0`, and ends after a pass without a mistake. The N
+    solutions, scaled to unit length, approximate the uniform posterior on version space, and their
+    mean approximates its centre, the Bayes point. Novikoff's theorem bounds the number of mistakes
+    by :math:`R^2 / \gamma^2`, for points within radius R and the largest margin :math:`\gamma`.
 
-    All classes learn on the same N permutations. The cost is that of the kernel rows of the points
-    on which any classifier errs; they are computed in blocks and shared by all classifiers.
+    All classes use the same N permutations. Most of the time is spent on kernel rows of points on
+    which any classifier errs. They are computed in blocks and shared by all classifiers.
 
     Parameters
     ----------
     n_samples : int, default=10
-        Number N of permutations, per class. More are better and cost more; ``warm_start`` of the
-        classifier adds samples to a fitted machine.
+        Number N of permutations per class. More are better and take longer; ``warm_start`` of the
+        classifier adds samples to a previous fit.
     max_epochs : int, default=100
-        Passes after which a perceptron that still errs gives up, with a ``NotSeparableWarning``.
+        Passes after which a perceptron that still errs stops, with a ``NotSeparableWarning``.
     max_time : float or None, default=None
         Seconds after which the run ends with the samples finished so far (at least one), with a
         ``StoppedEarlyWarning``.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
-        smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
-        to half of the memory that is free. On a GPU it is device memory, "auto" takes up to three
-        quarters of what is free, and where not all rows fit they are rounded to half precision.
+        Megabytes for kernel rows. The result does not depend on it, but a fit takes longer if it is
+        much smaller than the rows that are needed (at most m rows of m numbers). "auto" is what is
+        needed, up to half of the free memory. On a GPU it is device memory, and "auto" is up to
+        three quarters of the free memory. If not all rows fit, they are rounded to half precision.
     precision : {"single", "half"}, default="single"
         "half" rounds the training points to eleven binary digits on a GPU, so that kernel values
         take one product of float16 numbers instead of three. Predictions are those of the rounded
-        points. Points on a grid, such as pixels and counts, take one product in any case, and keep
-        their values. The CPU has no such products, and does not round.
+        points. Points on a grid, such as pixels and counts, always take one product, and are not
+        rounded. The CPU has no such products and does not round.
 
     Notes
     -----
-    The ridge of the classifier is the paper's way to bear noise: with
-    :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']` any labels can be separated.
-    A sample weight :math:`s` is worth :math:`s` copies of the point that always err together: they
-    move the coefficient by :math:`s`, and their private slack is :math:`\lambda / s`. Without a
-    ridge there is no slack to weigh (copies do not change a version space), and weights that differ
-    are refused.
+    As in the paper, noisy labels need a ridge: with
+    :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`, any labels can be separated. A sample
+    weight :math:`s` counts as :math:`s` copies of the point that always err together: they change
+    the coefficient by :math:`s`, and their slack is :math:`\lambda / s`. Without a ridge, copies do
+    not change version space, and unequal weights raise an error.
 
-    In its first pass a perceptron meets every point before it learns from it. These outputs, where
-    the point came in the second half of the permutation, are kept and averaged: the perceptron's
-    counterpart of the out-of-bag outputs of a forest. Probabilities are learned from them, and
-    ``oob_decision_function_`` and ``oob_score_`` of the classifier show them. No kernel row more is
-    computed. With groups, the groups are permuted, and then the rows within each: only the first
-    row of a group is met before any other of them.
+    In its first pass, a perceptron computes the output of each point before it learns from it. The
+    outputs of points in the second half of the permutation are averaged. They correspond to the
+    out-of-bag outputs of a forest, and take no additional kernel rows. Probabilities are learned
+    from them, and they determine ``oob_decision_function_`` and ``oob_score_`` of the classifier.
+    With groups, the groups are permuted, and then the rows within each group. Only the first row of
+    a group has an output that does not depend on the others.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Many kernel perceptrons trained side by side, in rounds that share kernel rows.
 
-In a round every classifier runs until it errs on a point whose kernel row is not there. The rows
-that they wait for are then computed as one block, filled up with rows that they will probably
-want next. What a classifier learns depends on its permutation alone, not on the rounds.
+In a round, each classifier runs until it errs on a point whose kernel row is missing. The missing
+rows are then computed as one block, together with rows that will probably be needed next. The
+result of a classifier depends on its permutation alone, not on the rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SLICE = 50_000_000  # outputs that one call may change, in tens of milliseconds
 
 
 class Clock:
-    """Says when a run should end, and why: the time limit or the monitor."""
+    """Decides when a run should end, and why: the time limit or the monitor."""
 
     def __init__(self, max_time: float | None, monitor: Monitor) -> None:
         self._end = np.inf if max_time is None else time.monotonic() + max_time

@@ -157,9 +157,9 @@ class JointGaussian(ABC):
 class WeightJoint(JointGaussian):
     r"""By one precision matrix of the weights of C - 1 contrasts :math:`W H`.
 
-    No message says anything of what all classes have in common, :math:`\Pi 1 = 0`: it keeps its
-    prior and is independent of the contrasts. A matrix takes :math:`C^2 n d^2 + ((C - 1) d)^3`
-    operations. Where the points are on a device, so are the matrices of the weights.
+    Messages have no information on the mean over all classes, :math:`\Pi 1 = 0`: it keeps its prior
+    and is independent of the contrasts. A matrix takes :math:`C^2 n d^2 + ((C - 1) d)^3`
+    operations. If the points are on a device, so are the matrices of the weights.
     """
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
