@@ -27,9 +27,9 @@ from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
-from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
+from bayespoint.posteriors import MixturePosterior, Posterior, SeparatePosterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
-from bayespoint.spaces import BasisSpace, StackedSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
@@ -172,9 +172,36 @@ def train(
         return at_temperature(whole, temperature)
     if problem.multi_class not in problem.engine.codings:
         problem = replace(problem, multi_class="one_vs_rest")
+    kernel = parameters.make_kernel()
+    is_process = issubclass(problem.engine.space, ProcessSpace)
+    if kernel.is_by_class and is_process and problem.coding.name == "one_vs_rest":
+        kernels = kernel.of_classes(len(problem.classes))
+        return train_separately(parameters, problem, monitor, seed, kernels)
     with watch(monitor):
         space = make_space(parameters, problem, noise=noise_of(problem) if before is None else None)
     return learn(parameters, problem, space, monitor, seed, before)
+
+
+def train_separately(
+    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int, kernels: list[Any]
+) -> Model:
+    """A machine for each class against the rest, with a kernel and a space of its own."""
+    parts: list[Model] = []
+    for task, kernel in enumerate(kernels):
+        own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
+        params = {"kernel": kernel, "temperature": 1.0}
+        parts.append(train_member(parameters, own, monitor, seed, params))
+        parts[-1].space.forget_factor()
+        for warning in parts[-1].run.warnings:
+            warning.task = task  # type: ignore[attr-defined]
+    posterior = SeparatePosterior([part.posterior for part in parts])
+    return replace(
+        parts[0],
+        space=StackedSpace([part.space for part in parts]),
+        posterior=posterior,
+        coding=problem.coding.at(find_temperature(parameters, posterior, problem, None)),
+        run=run_of([part.run for part in parts]),
+    )
 
 
 def learn(
@@ -353,7 +380,7 @@ def run_of(runs: list[Run]) -> Run:
     return Run(
         longest.unit,
         longest.n_iter,
-        failed[0].summary if failed else f"all {len(runs)} models of the mixture converged",
+        failed[0].summary if failed else f"all {len(runs)} models converged",
         converged=not failed,
         remedy=failed[0].remedy if failed else "",
         history=longest.history,

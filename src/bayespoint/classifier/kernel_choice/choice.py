@@ -18,7 +18,9 @@ from bayespoint.classifier.kernel_choice.ascent import most_evident
 from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
+    LARGER,
     Candidate,
+    Learned,
     basis_size,
     candidates,
     relevance,
@@ -30,7 +32,7 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.kernels import ConstantKernel, RadialKernel
+from bayespoint.kernels import RadialKernel
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import useful_threads
 
@@ -40,8 +42,7 @@ FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
 # Folds in which relevance is learned: so many rows over those there are, and at most.
 ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
-# Temperature from which a machine is too sure, and the factor of its scale that is then tried.
-TOO_SURE, SMALLER = 1.1, 0.3
+TOO_SURE = 1.1  # temperature from which a machine is
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 MANY_ROWS = 5000  # so many of more rows say what is trained on all
 # What has more than this share of most weight is trained with a larger basis: less of it is worth
@@ -50,27 +51,6 @@ LEAST_OF_LARGE = 0.35
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
-
-
-class Learned(NamedTuple):
-    """A candidate with kernels, and of each the rows that it was not learned from.
-
-    What the kernels have ``in_common``, two numbers, may have been learned from these as well.
-    """
-
-    name: str
-    kernels: list[tuple[Any, Any]]
-    is_learned: bool = True
-    in_common: bool = False
-
-    def weaker(self) -> Learned:
-        """The same with a smaller scale of all but the constant."""
-        kernels = []
-        for kernel, others in self.kernels:
-            kinds = zip(kernel.weights, kernel.terms, strict=True)
-            sizes = [w if isinstance(term, ConstantKernel) else SMALLER * w for w, term in kinds]
-            kernels.append((clone(kernel).set_params(weights=sizes), others))
-        return self._replace(kernels=kernels)
 
 
 class Tried(NamedTuple):
@@ -165,7 +145,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         problem.points, problem.block, gamma, learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
-        n_tasks=problem.coding.n_tasks,
+        n_tasks=problem.coding.n_tasks, joint=problem.coding.name == "joint",
     )  # fmt: skip
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
@@ -269,14 +249,17 @@ class Course:
     def enlarge(self, kept: list[int]) -> None:
         """Train some candidates with a larger basis, if there is time; drop the others."""
         n_machines = sum(len(self.tried[k].members) for k in kept)
-        size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
+        is_by_class = all(self.tried[k].learned.is_by_class for k in kept)
+        known = len(self.problem.codes), self.problem.coding.n_tasks, n_machines
+        size = basis_size(*known, LARGER if is_by_class else 1.0)
         shape = len(self.problem.codes), len(self.problem.classes)
         has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):
             if k not in kept:
                 self.tried[k] = one._replace(left_out=np.zeros(shape))
             elif has_time:
-                self.tried[k] = self.try_out(one.learned, size)
+                learned = one.learned.narrower() if is_by_class else one.learned
+                self.tried[k] = self.try_out(learned, size)
 
     def extend(self, whole: Course) -> None:
         """Go on with all rows, of which only some took part so far."""
