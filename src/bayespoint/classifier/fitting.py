@@ -191,17 +191,11 @@ def train_separately(
         own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
         params = {"kernel": kernel, "temperature": 1.0}
         parts.append(train_member(parameters, own, monitor, seed, params))
-        parts[-1].space.forget_factor()
         for warning in parts[-1].run.warnings:
             warning.task = task  # type: ignore[attr-defined]
     posterior = SeparatePosterior([part.posterior for part in parts])
-    return replace(
-        parts[0],
-        space=StackedSpace([part.space for part in parts]),
-        posterior=posterior,
-        coding=problem.coding.at(find_temperature(parameters, posterior, problem, None)),
-        run=run_of([part.run for part in parts]),
-    )
+    temperature = find_temperature(parameters, posterior, problem, None)
+    return side_by_side(parts, posterior, problem.coding.at(temperature))
 
 
 def learn(
@@ -339,9 +333,6 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         known = [left_out_probabilities(part, problem.codes) for part in parts]
         left_out = np.einsum("k,knc->nc", share, known)
         left_out = parts[0].coding.right_answers(left_out, problem.codes)
-    for part in parts:
-        if isinstance(part.space, BasisSpace):
-            part.space.forget_factor()
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],
@@ -349,14 +340,18 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         [len(part.posterior.mean) for part in parts],
         left_out_log_probability=left_out,
     )
-    return replace(
-        parts[0],
-        space=StackedSpace([part.space for part in parts], share.tolist()),
-        posterior=posterior,
-        coding=parts[0].coding.at(1.0),
-        run=run_of([part.run for part in parts]),
-        losses=None,
-    )
+    return side_by_side(parts, posterior, parts[0].coding.at(1.0), share)
+
+
+def side_by_side(
+    parts: list[Model], posterior: Posterior, coding: Coding, share: NDArray | None = None
+) -> Model:
+    """One model of several, which have learned from the same rows."""
+    for part in parts:
+        if isinstance(part.space, BasisSpace):
+            part.space.forget_factor()
+    space, run = StackedSpace([one.space for one in parts], share), run_of([p.run for p in parts])
+    return replace(parts[0], space=space, posterior=posterior, coding=coding, run=run, losses=None)
 
 
 def at_temperature(model: Model, temperature: float) -> Model:

@@ -94,15 +94,11 @@ def members(model: Model) -> list[tuple[float, Any, list[tuple[Any, Any, int]]]]
 
     A task is a space, a posterior in it, and the number of the task there.
     """
-    posterior: Any = model.posterior
-    if not isinstance(posterior, MixturePosterior):
-        coding = model.coding.at(1.0)
-        return [(1.0, coding, tasks_of(model.space, posterior, coding.n_tasks))]
-    parts = (posterior.weights, posterior.codings, model.space.spaces, posterior.members)
-    return [
-        (weight, coding, tasks_of(space, member, coding.n_tasks))
-        for weight, coding, space, member in zip(*parts, strict=True)
-    ]
+    known: Any = model.posterior
+    parts: Any = [(1.0, model.coding.at(1.0), model.space, known)]
+    if isinstance(known, MixturePosterior):
+        parts = zip(known.weights, known.codings, model.space.spaces, known.members, strict=True)
+    return [(w, coding, tasks_of(one, own, coding.n_tasks)) for w, coding, one, own in parts]
 
 
 def tasks_of(space: Any, posterior: Any, n_tasks: int) -> list[tuple[Any, Any, int]]:

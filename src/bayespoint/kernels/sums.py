@@ -40,8 +40,9 @@ class SumKernel(Kernel):
         term.
     by_class : bool, default=False
         Whether, of several classes against the rest, each has a term of its own instead of the sum:
-        the first terms, in the order of the classes, beside those that follow. Expectation
-        propagation and Laplace's approximation do this, unless the kernel is linear.
+        the first terms, in the order of the classes, beside those that follow. Fits by expectation
+        propagation and Laplace's approximation do this, unless the kernel is linear; all others,
+        and searches by the evidence, take the sum.
 
     Examples
     --------

@@ -60,9 +60,6 @@ class MixturePosterior(StackedPosterior):
     _: KW_ONLY
     left_out_log_probability: NDArray[np.float64] | None = None
 
-    def __post_init__(self) -> None:
-        self.likelihood = self.members[0].likelihood
-
     @property
     def mean(self) -> NDArray:
         """The Bayes point: the weighted means of the members, one after another."""

@@ -28,6 +28,9 @@ class StackedPosterior(Posterior):
     members: Sequence[Posterior]
     sizes: Sequence[int]
 
+    def __post_init__(self) -> None:
+        self.likelihood = self.members[0].likelihood
+
     @property
     def is_diagonal(self) -> bool:  # type: ignore[override]
         """Whether a member has independent weights."""
@@ -75,9 +78,6 @@ class SeparatePosterior(StackedPosterior):
 
     members: Sequence[Posterior]
     is_gaussian = True
-
-    def __post_init__(self) -> None:
-        self.likelihood = self.members[0].likelihood
 
     @property
     def sizes(self) -> list[int]:  # type: ignore[override]

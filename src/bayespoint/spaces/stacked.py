@@ -41,7 +41,7 @@ class StackedSpace:
 
     device_dtype = "float64"
 
-    def __init__(self, spaces: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+    def __init__(self, spaces: Sequence[Any], weights: Any = None) -> None:
         self.spaces = list(spaces)
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
 

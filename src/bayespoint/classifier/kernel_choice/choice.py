@@ -119,8 +119,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        becomes smaller as long as its predictions, at their best temperature, become better.
     5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
        second candidate has a third of the weight of the first, it is dropped. The rest is trained
-       with a larger basis, if time allows, and weighed again. Of more than 5000 rows, all
-       this is found on 5000 of them.
+       with a larger basis, if time allows, and weighed again; kernels of single classes, if they
+       alone are left, with one twice as large, which holds narrower functions. Of more than 5000
+       rows, all this is found on 5000 of them.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
