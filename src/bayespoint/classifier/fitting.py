@@ -172,24 +172,21 @@ def train(
         return at_temperature(whole, temperature)
     if problem.multi_class not in problem.engine.codings:
         problem = replace(problem, multi_class="one_vs_rest")
-    kernel = parameters.make_kernel()
-    is_process = issubclass(problem.engine.space, ProcessSpace)
-    if kernel.is_by_class and is_process and problem.coding.name == "one_vs_rest":
-        kernels = kernel.of_classes(len(problem.classes))
-        return train_separately(parameters, problem, monitor, seed, kernels)
+    is_apart = problem.coding.name == "one_vs_rest" and parameters.make_kernel().is_by_class
+    if is_apart and issubclass(problem.engine.space, ProcessSpace):
+        return train_apart(parameters, problem, monitor, seed)
     with watch(monitor):
         space = make_space(parameters, problem, noise=noise_of(problem) if before is None else None)
     return learn(parameters, problem, space, monitor, seed, before)
 
 
-def train_separately(
-    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int, kernels: list[Any]
-) -> Model:
+def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed: int) -> Model:
     """A machine for each class against the rest, with a kernel and a space of its own."""
+    kernel: Any = parameters.make_kernel()
     parts: list[Model] = []
-    for task, kernel in enumerate(kernels):
+    for task, term in enumerate(kernel.of_classes(len(problem.classes))):
+        params = {"kernel": term, "temperature": 1.0}
         own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
-        params = {"kernel": kernel, "temperature": 1.0}
         parts.append(train_member(parameters, own, monitor, seed, params))
         for warning in parts[-1].run.warnings:
             warning.task = task  # type: ignore[attr-defined]

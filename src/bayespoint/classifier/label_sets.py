@@ -251,19 +251,19 @@ def full_p_values(
     rescales = scaling_is_symmetric(model, training)
     adding = []
     for weight, coding, tasks in members(model):
-        spaces = dict.fromkeys(space for space, _, _ in tasks)
-        Z = {space: space.labelled(training.points) for space in spaces}
-        pairs = zip(tasks, coding.encode(training.codes).T, strict=True)
-        more = [
-            (space, OneMore(member, t, Z[space], target, Z[space].shape[1] if rescales else 30))
-            for (space, member, t), target in pairs
-        ]
-        adding.append((weight, spaces, coding, more))
+        targets = coding.encode(training.codes).T
+        known = {space: space.labelled(training.points) for space in {one[0] for one in tasks}}
+        more = []
+        for (space, member, t), target in zip(tasks, targets, strict=True):
+            Z = known[space]
+            few = Z.shape[1] if rescales else 30
+            more.append((space, OneMore(member, t, Z, target, few)))
+        adding.append((weight, coding, list(known), more))
     p_values = np.empty((len(points), len(model.classes)))
     for begin in range(0, len(points), BATCH):
         part = slice(begin, begin + BATCH)
         own = np.zeros((len(model.classes), len(points[part]), len(training.codes) + 1))
-        for weight, spaces, coding, more in adding:
+        for weight, coding, spaces, more in adding:
             if rescales:  # one space
                 rows = [rescaled(model.space, training.points, one) for one in points[part]]
                 answers = [np.stack([task.refitted(one) for one in rows]) for _, task in more]

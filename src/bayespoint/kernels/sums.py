@@ -78,10 +78,7 @@ class SumKernel(Kernel):
         """The kernel of each class: its own term, and those that follow the terms of classes."""
         pairs = self._pairs()
         if len(pairs) < n_classes:
-            raise ValueError(
-                f"SumKernel(by_class=True) needs a term for each of {n_classes} classes. Got "
-                f"{len(pairs)} terms."
-            )
+            raise ValueError(f"by_class needs a term for each of {n_classes} classes. Got {self}.")
         return [self.of([pair, *pairs[n_classes:]]) for pair in pairs[:n_classes]]
 
     def check(self) -> None:

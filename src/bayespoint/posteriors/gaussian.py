@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -242,7 +243,7 @@ def by_values(space: Any, posterior: Any) -> tuple[Callable[[NDArray], Any], Any
     if isinstance(posterior, StackedPosterior):
         pairs = [by_values(*pair) for pair in zip(space.spaces, posterior.members, strict=True)]
         views, members = zip(*pairs, strict=True)
-        return (lambda X: (view(X) for view in views)), posterior.of(members)
+        return (lambda X: (view(X) for view in views)), replace(posterior, members=members)  # type: ignore[type-var]
     is_usual = isinstance(space, ProcessSpace) and type(posterior) is GaussianPosterior
     if is_usual and space.has_rest and space.left * posterior.factor.max() ** 2 <= NEGLIGIBLE:
         with suppress(LinAlgError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,6 @@ class StackedPosterior(Posterior):
         ends = np.cumsum(self.sizes).tolist()
         sizes = zip(self.members, self.sizes, ends, strict=True)
         return [(member, Z[:, end - size : end]) for member, size, end in sizes]
-
-    def of(self: Any, members: Sequence[Posterior]) -> Any:
-        """The same of other members."""
-        return replace(self, members=members)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
@@ -123,7 +119,3 @@ class SeparatePosterior(StackedPosterior):
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes) and p(no), by the likelihood that all tasks have."""
         return self.members[0].log_probability(decision, rule)
-
-    def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
-        """What the likelihood takes, from the outputs of drawn classifiers."""
-        return self.members[0].margins(outputs, drawn)

@@ -12,14 +12,14 @@ from sklearn.datasets import load_iris, make_moons
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import pose, train_member
-from bayespoint.classifier.kernel_choice.candidates import (
+from bayespoint.classifier.kernel_choice.candidates import by_range, candidates, relevance
+from bayespoint.classifier.kernel_choice.choice import (
     SMALLER,
+    TOO_SURE,
+    Course,
     Learned,
-    by_range,
-    candidates,
-    relevance,
+    with_numbers,
 )
-from bayespoint.classifier.kernel_choice.choice import TOO_SURE, Course, with_numbers
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
 from bayespoint.kernels import ConstantKernel, RadialKernel, SumKernel

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from bayespoint.kernels import (
     AdditiveKernel,
@@ -43,10 +42,7 @@ ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 MOST_COMPONENTS, FEWEST_COMPONENTS = 1000, 100
 BUDGET = 6e9  # of n M^2 for all tasks of all machines together: some seconds
 MACHINES = 3  # of a usual mixture
-# How much larger the basis of kernels of single classes is, if they are all there is, and how much
-# larger their gamma, since a large basis holds narrower functions.
-LARGER, NARROWER = 2.2, 1.5
-SMALLER = 0.3  # factor of the scale of a machine that is too sure
+LARGER = 1.6  # how much larger the basis of kernels of single classes is, if they are all there is
 
 
 class Candidate(NamedTuple):
@@ -79,41 +75,6 @@ class Candidate(NamedTuple):
     tied: bool = False
     block: NDArray[np.intp] | None = None
     by_relevance: float = 0.0
-
-
-class Learned(NamedTuple):
-    """A candidate with kernels, and of each the rows that it was not learned from.
-
-    What the kernels have ``in_common``, two numbers, may have been learned from these as well.
-    """
-
-    name: str
-    kernels: list[tuple[Any, Any]]
-    is_learned: bool = True
-    in_common: bool = False
-
-    @property
-    def is_by_class(self) -> bool:
-        """Whether each class has a kernel."""
-        return all(kernel.is_by_class for kernel, _ in self.kernels)
-
-    def times(self, factor: float, name: str) -> Learned:
-        """The same with a parameter of all terms but the constant times a factor."""
-        kernels = []
-        for kernel, others in self.kernels:
-            known, kinds = kernel.get_params(), enumerate(kernel.terms)
-            names = [name.format(i) for i, term in kinds if not isinstance(term, ConstantKernel)]
-            changed = {name: factor * known[name] for name in names}
-            kernels.append((clone(kernel).set_params(**changed), others))
-        return self._replace(kernels=kernels)
-
-    def weaker(self) -> Learned:
-        """The same with a smaller scale."""
-        return self.times(SMALLER, "weights__{}")
-
-    def narrower(self) -> Learned:
-        """The same with narrower terms."""
-        return self.times(NARROWER, "terms__{}__gamma")
 
 
 def candidates(
@@ -188,10 +149,9 @@ def candidates(
     ]
     if is_many:
         n_terms = n_tasks if n_tasks <= MOST_TERMS else 1
-        size = SIZE / n_terms if joint else SIZE
+        sizes = [SIZE / n_terms if joint else SIZE] * n_terms + [1.0] * constant
         fixed = of_sum("rbf by relevance, fixed width", [equal] * n_terms + level, **by_factor)
-        fixed.kernel.set_params(weights=[size] * n_terms + [1.0] * constant)
-        fixed.kernel.set_params(by_class=n_terms > 1 and not joint)
+        fixed.kernel.set_params(weights=sizes, by_class=n_terms > 1 and not joint)
         found.append(fixed._replace(free=(), by_relevance=MILDER))
     if d == 1:
         return found

@@ -20,7 +20,6 @@ from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
     LARGER,
     Candidate,
-    Learned,
     basis_size,
     candidates,
     relevance,
@@ -32,7 +31,7 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.kernels import RadialKernel
+from bayespoint.kernels import ConstantKernel, RadialKernel
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import useful_threads
 
@@ -42,7 +41,8 @@ FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
 MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
 # Folds in which relevance is learned: so many rows over those there are, and at most.
 ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
-TOO_SURE = 1.1  # temperature from which a machine is
+# Temperature from which a machine is too sure, and the factor of its scale that is then tried.
+TOO_SURE, SMALLER = 1.1, 0.3
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 MANY_ROWS = 5000  # so many of more rows say what is trained on all
 # What has more than this share of most weight is trained with a larger basis: less of it is worth
@@ -51,6 +51,27 @@ LEAST_OF_LARGE = 0.35
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
 
 Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
+
+
+class Learned(NamedTuple):
+    """A candidate with kernels, and of each the rows that it was not learned from.
+
+    What the kernels have ``in_common``, two numbers, may have been learned from these as well.
+    """
+
+    name: str
+    kernels: list[tuple[Any, Any]]
+    is_learned: bool = True
+    in_common: bool = False
+
+    def weaker(self) -> Learned:
+        """The same with a smaller scale of all but the constant."""
+        kernels = []
+        for kernel, others in self.kernels:
+            kinds = zip(kernel.weights, kernel.terms, strict=True)
+            sizes = [w if isinstance(term, ConstantKernel) else SMALLER * w for w, term in kinds]
+            kernels.append((clone(kernel).set_params(weights=sizes), others))
+        return self._replace(kernels=kernels)
 
 
 class Tried(NamedTuple):
@@ -120,8 +141,8 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
        second candidate has a third of the weight of the first, it is dropped. The rest is trained
        with a larger basis, if time allows, and weighed again; kernels of single classes, if they
-       alone are left, with one twice as large, which holds narrower functions. Of more than 5000
-       rows, all this is found on 5000 of them.
+       alone are left, with a still larger one. Of more than 5000 rows, all this is found on 5000
+       of them.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -249,18 +270,16 @@ class Course:
 
     def enlarge(self, kept: list[int]) -> None:
         """Train some candidates with a larger basis, if there is time; drop the others."""
-        n_machines = sum(len(self.tried[k].members) for k in kept)
-        is_by_class = all(self.tried[k].learned.is_by_class for k in kept)
-        known = len(self.problem.codes), self.problem.coding.n_tasks, n_machines
-        size = basis_size(*known, LARGER if is_by_class else 1.0)
+        kernels = [kernel for k in kept for kernel, _ in self.tried[k].learned.kernels]
+        known = len(self.problem.codes), self.problem.coding.n_tasks, len(kernels)
+        size = basis_size(*known, LARGER if all(one.is_by_class for one in kernels) else 1.0)
         shape = len(self.problem.codes), len(self.problem.classes)
         has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):
             if k not in kept:
                 self.tried[k] = one._replace(left_out=np.zeros(shape))
             elif has_time:
-                learned = one.learned.narrower() if is_by_class else one.learned
-                self.tried[k] = self.try_out(learned, size)
+                self.tried[k] = self.try_out(one.learned, size)
 
     def extend(self, whole: Course) -> None:
         """Go on with all rows, of which only some took part so far."""
