@@ -13,7 +13,7 @@ from bayespoint.engines.gaussian.joint.gaussians import WeightJoint, precisions
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu import devices
-from bayespoint.kernels import RadialKernel
+from bayespoint.kernels import RadialKernel, SumKernel
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -22,10 +22,12 @@ rng = np.random.default_rng(3)
 X = rng.normal(size=(150, 5)).astype(np.float32)
 y = (X @ rng.normal(size=(5, 3)) + rng.normal(size=(150, 3))).argmax(axis=1)
 weight = rng.integers(1, 3, size=150).astype(float)
+BY_CLASS = SumKernel([RadialKernel(gamma=gamma) for gamma in (0.1, 0.2, 0.4)], by_class=True)
 KERNELS = {
     "linear": {"kernel": "linear"},
     "rbf": {"kernel": "rbf", "gamma": 0.2},
     "basis": {"kernel": "rbf", "gamma": 0.2, "n_components": 40},
+    "by class": {"kernel": BY_CLASS},
     "poly, ridge": {"kernel": "poly", "degree": 2, "gamma": 0.2, "normalize": True, "ridge": 0.1},
 }
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "vote_shares",
@@ -190,8 +192,9 @@ def test_predictions_on_a_device(name, params, multi_class, fitted_on, device, m
 
 @pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
 def test_predictions_of_a_mixture_on_a_device(labels, device, monkeypatch):
-    machines = [(0.3, KERNELS["linear"]), (0.7, KERNELS["basis"])]
-    clf = BayesPointClassifier(engine=ENGINES["ep"], mixture=machines).fit(X, labels)
+    machines = [(0.3, KERNELS["linear"]), (0.4, KERNELS["basis"]), (0.3, KERNELS["by class"])]
+    settings = {"mixture": machines, "multi_class": "one_vs_rest"}
+    clf = BayesPointClassifier(engine=ENGINES["ep"], **settings).fit(X, labels)
     check_predictions(clf, device, monkeypatch)
 
 

@@ -27,9 +27,9 @@ from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
-from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
+from bayespoint.posteriors import MixturePosterior, Posterior, SeparatePosterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
-from bayespoint.spaces import BasisSpace, StackedSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
@@ -174,9 +174,27 @@ def train(
         return at_temperature(whole, temperature)
     if problem.multi_class not in problem.engine.codings:
         problem = replace(problem, multi_class="one_vs_rest")
+    is_apart = problem.coding.name == "one_vs_rest" and parameters.make_kernel().is_by_class
+    if is_apart and issubclass(problem.engine.space, ProcessSpace):
+        return train_apart(parameters, problem, monitor, seed)
     with watch(monitor):
         space = make_space(parameters, problem, noise=noise_of(problem) if before is None else None)
     return learn(parameters, problem, space, monitor, seed, before)
+
+
+def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed: int) -> Model:
+    """A machine for each class against the rest, with a kernel and a space of its own."""
+    kernel: Any = parameters.make_kernel()
+    parts: list[Model] = []
+    for task, term in enumerate(kernel.of_classes(len(problem.classes))):
+        params = {"kernel": term, "temperature": 1.0}
+        own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
+        parts.append(train_member(parameters, own, monitor, seed, params))
+        for warning in parts[-1].run.warnings:
+            warning.task = task  # type: ignore[attr-defined]
+    posterior = SeparatePosterior([part.posterior for part in parts])
+    temperature = find_temperature(parameters, posterior, problem, None)
+    return side_by_side(parts, posterior, problem.coding.at(temperature))
 
 
 def learn(
@@ -314,9 +332,6 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         known = [left_out_probabilities(part, problem.codes) for part in parts]
         left_out = np.einsum("k,knc->nc", share, known)
         left_out = parts[0].coding.right_answers(left_out, problem.codes)
-    for part in parts:
-        if isinstance(part.space, BasisSpace):
-            part.space.forget_factor()
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],
@@ -324,14 +339,18 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         [len(part.posterior.mean) for part in parts],
         left_out_log_probability=left_out,
     )
-    return replace(
-        parts[0],
-        space=StackedSpace([part.space for part in parts], share.tolist()),
-        posterior=posterior,
-        coding=parts[0].coding.at(1.0),
-        run=run_of([part.run for part in parts]),
-        losses=None,
-    )
+    return side_by_side(parts, posterior, parts[0].coding.at(1.0), share)
+
+
+def side_by_side(
+    parts: list[Model], posterior: Posterior, coding: Coding, share: NDArray | None = None
+) -> Model:
+    """One model of several, which have learned from the same rows."""
+    for part in parts:
+        if isinstance(part.space, BasisSpace):
+            part.space.forget_factor()
+    space, run = StackedSpace([one.space for one in parts], share), run_of([p.run for p in parts])
+    return replace(parts[0], space=space, posterior=posterior, coding=coding, run=run, losses=None)
 
 
 def at_temperature(model: Model, temperature: float) -> Model:
@@ -355,7 +374,7 @@ def run_of(runs: list[Run]) -> Run:
     return Run(
         longest.unit,
         longest.n_iter,
-        failed[0].summary if failed else f"all {len(runs)} models of the mixture converged",
+        failed[0].summary if failed else f"all {len(runs)} models converged",
         converged=not failed,
         remedy=failed[0].remedy if failed else "",
         history=longest.history,

@@ -250,22 +250,26 @@ def full_p_values(
     points = X if model.scaling is None else model.scaling.transform(X)
     rescales = scaling_is_symmetric(model, training)
     adding = []
-    for weight, space, member, coding in members(model):
-        Z, targets = space.labelled(training.points), coding.encode(training.codes)
-        few = Z.shape[1] if rescales else 30
-        tasks = [OneMore(member, t, Z, targets[:, t], few) for t in range(coding.n_tasks)]
-        adding.append((weight, space, coding, tasks))
+    for weight, coding, tasks in members(model):
+        targets = coding.encode(training.codes).T
+        known = {space: space.labelled(training.points) for space in {one[0] for one in tasks}}
+        more = []
+        for (space, member, t), target in zip(tasks, targets, strict=True):
+            Z = known[space]
+            few = Z.shape[1] if rescales else 30
+            more.append((space, OneMore(member, t, Z, target, few)))
+        adding.append((weight, coding, list(known), more))
     p_values = np.empty((len(points), len(model.classes)))
     for begin in range(0, len(points), BATCH):
         part = slice(begin, begin + BATCH)
         own = np.zeros((len(model.classes), len(points[part]), len(training.codes) + 1))
-        for weight, space, coding, tasks in adding:
-            if rescales:
-                rows = [rescaled(space, training.points, point) for point in points[part]]
-                answers = [np.stack([task.refitted(one) for one in rows]) for task in tasks]
+        for weight, coding, spaces, more in adding:
+            if rescales:  # one space
+                rows = [rescaled(model.space, training.points, one) for one in points[part]]
+                answers = [np.stack([task.refitted(one) for one in rows]) for _, task in more]
             else:
-                new = space.labelled(points[part])
-                answers = [task.answers(new) for task in tasks]
+                new = {space: space.labelled(points[part]) for space in spaces}
+                answers = [task.answers(new[space]) for space, task in more]
             own += weight * probabilities(coding, np.stack(answers, axis=-1), training.codes)
         for y, one in enumerate(own):
             p_values[part, y] = cells.p_values(y, one[:, :-1], one[:, -1], part)

@@ -17,8 +17,9 @@ from bayespoint.codings import Coding
 from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.posteriors import Posterior
 from bayespoint.posteriors.gaussian import by_values
+from bayespoint.posteriors.stacked import StackedPosterior
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, product
@@ -123,13 +124,10 @@ class Model:
 
     @cached_property
     def quick(self) -> tuple[Any, Any]:
-        """How a mixture's machines see points, and their mixture, in the quickest form."""
-        known: Any = self.posterior
-        if not isinstance(known, MixturePosterior):
-            return None, known
-        pairs = [by_values(*pair) for pair in zip(self.space.spaces, known.members, strict=True)]
-        views, members = zip(*pairs, strict=True)
-        return views, MixturePosterior(known.weights, members, known.codings, known.sizes)
+        """How machines side by side see points, and their posterior, in the quickest form."""
+        if not isinstance(self.posterior, StackedPosterior):
+            return None, self.posterior
+        return by_values(self.space, self.posterior)
 
     def fact(self, name: str) -> Any:
         """What the fit has found, computed if it is not there yet; None if it is not known."""
@@ -338,13 +336,13 @@ class Model:
 
         Threads share parts of the points: products of a part are too small to be shared.
         """
-        views, posterior = self.quick
-        if views is None or not quick or is_tensor(points):
+        view, posterior = self.quick
+        if view is None or not quick or is_tensor(points):
             return [function(self.posterior, self.transform(points))]
         scaled, size = self._scaled(points), max(FEW, CACHED // max(posterior.sizes))
 
         def answer(own: slice) -> NDArray:
-            return function(posterior, (view(scaled[own]) for view in views))
+            return function(posterior, view(scaled[own]))
 
         with nullcontext() if len(scaled) > size else blas_threads(1):
             return in_parts(answer, len(scaled), size)

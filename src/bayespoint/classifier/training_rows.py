@@ -15,7 +15,7 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines.gaussian.one_more import WORK
 from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior, MixturePosterior
+from bayespoint.posteriors import GaussianPosterior, MixturePosterior, SeparatePosterior
 from bayespoint.tools.pipelines import Parts, split_pipeline
 
 
@@ -44,7 +44,8 @@ def training_rows(model: Model) -> TrainingRows | None:
         return None
     parameters, problem = model.training
     is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
-    if not is_plain or not all(suits(posterior) for _, _, posterior, _ in members(model)):
+    tasks = [task for _, _, tasks in members(model) for task in tasks]
+    if not is_plain or not all(suits(posterior) for _, posterior, _ in tasks):
         return None
     training = TrainingRows(problem.points, problem.codes)
     return replace(training, learned=tuple(learned(model, parameters, problem, training)))
@@ -65,7 +66,7 @@ def learned(
     """What of a model, besides its posterior, was learned from its training rows."""
     if parameters.chooses(problem.engine) or parameters.mixture is not None:
         return ["the kernels"]
-    found, is_linear = [], model.space.is_linear
+    found, is_linear = [], model.kernel.is_linear
     if model.table is not None and not model.table.is_plain:
         found.append("the columns")
     if model.scaling is not None and not scaling_is_symmetric(model, training):
@@ -88,13 +89,23 @@ def scaling_is_symmetric(model: Model, training: TrainingRows) -> bool:
     return model.scaling is not None and is_linear and n * (d + 1) ** 2 <= WORK
 
 
-def members(model: Model) -> list[tuple[float, Any, Any, Any]]:
-    """Weight, space, posterior and coding of each machine of a mixture, or of the only one."""
-    posterior: Any = model.posterior
-    if not isinstance(posterior, MixturePosterior):
-        return [(1.0, model.space, posterior, model.coding.at(1.0))]
-    parts = (posterior.weights, model.space.spaces, posterior.members, posterior.codings)
-    return list(zip(*parts, strict=True))
+def members(model: Model) -> list[tuple[float, Any, list[tuple[Any, Any, int]]]]:
+    """Weight, coding and tasks of each machine of a mixture, or of the only one.
+
+    A task is a space, a posterior in it, and the number of the task there.
+    """
+    known: Any = model.posterior
+    parts: Any = [(1.0, model.coding.at(1.0), model.space, known)]
+    if isinstance(known, MixturePosterior):
+        parts = zip(known.weights, known.codings, model.space.spaces, known.members, strict=True)
+    return [(w, coding, tasks_of(one, own, coding.n_tasks)) for w, coding, one, own in parts]
+
+
+def tasks_of(space: Any, posterior: Any, n_tasks: int) -> list[tuple[Any, Any, int]]:
+    """Space, posterior and number of each task."""
+    if isinstance(posterior, SeparatePosterior):
+        return [(*pair, 0) for pair in zip(space.spaces, posterior.members, strict=True)]
+    return [(space, posterior, task) for task in range(n_tasks)]
 
 
 def machine_of(clf: Any) -> Parts:

@@ -222,6 +222,8 @@ class Kernel(BaseEstimator, ABC):
         coefficients must be known: with ``gamma="scale"``, only a fitted kernel is linear.
     is_precomputed : bool
         Whether points are given as rows of a kernel matrix, not as features.
+    is_by_class : bool
+        Whether each class against the rest is to have a kernel of its own.
     works_on_devices : bool
         Whether points may be tensors.
 
@@ -240,6 +242,7 @@ class Kernel(BaseEstimator, ABC):
     linear_form: ClassVar[LinearForm | None] = None
     is_linear: ClassVar[bool] = False
     is_precomputed: ClassVar[bool] = False
+    is_by_class: ClassVar[bool] = False
     works_on_devices: ClassVar[bool] = False
     sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayespoint.kernels.base import Kernel, Points, QuickBlock, positions
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.tools.arrays import Array, beside, cast, float64, is_tensor, namespace
-from bayespoint.tools.validation import parameter_error
+from bayespoint.tools.validation import check_flag, parameter_error
 
 SMALL = 64  # points of which all pairs are computed where only a diagonal is needed
 
@@ -38,6 +38,11 @@ class SumKernel(Kernel):
     weights : list of float, optional
         The positive weights :math:`w_t`; 1 by default. ``weights__0`` is the weight of the first
         term.
+    by_class : bool, default=False
+        Whether, of several classes against the rest, each has a term of its own instead of the sum:
+        the first terms, in the order of the classes, beside those that follow. Fits by expectation
+        propagation and Laplace's approximation do this, unless the kernel is linear; all others,
+        and searches by the evidence, take the sum.
 
     Examples
     --------
@@ -57,15 +62,29 @@ class SumKernel(Kernel):
 
     terms: Sequence[Kernel] = field(kw_only=False)
     weights: Sequence[float] | None = None
+    by_class: bool = False
 
     @classmethod
     def of(cls, weighted: list[tuple[float, Kernel]]) -> SumKernel:
         """The sum of kernels with these weights."""
         return cls([term for _, term in weighted], weights=[weight for weight, _ in weighted])
 
+    @property
+    def is_by_class(self) -> bool:  # type: ignore[override]
+        """Whether it was asked for, of a kernel that is not linear."""
+        return self.by_class and not self.is_linear
+
+    def of_classes(self, n_classes: int) -> list[SumKernel]:
+        """The kernel of each class: its own term, and those that follow the terms of classes."""
+        pairs = self._pairs()
+        if len(pairs) < n_classes:
+            raise ValueError(f"by_class needs a term for each of {n_classes} classes. Got {self}.")
+        return [self.of([pair, *pairs[n_classes:]]) for pair in pairs[:n_classes]]
+
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
+        check_flag(self, "by_class")
         terms: Any = self.terms
         weights: Any = self.weights
         if not isinstance(terms, (list, tuple)) or len(terms) == 0:

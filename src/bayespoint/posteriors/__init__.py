@@ -9,10 +9,11 @@ from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.mixture import MixturePosterior
 from bayespoint.posteriors.sampled import FirstVisits, SampledPosterior
+from bayespoint.posteriors.stacked import SeparatePosterior
 from bayespoint.posteriors.stream import StreamPosterior
 
 __all__ = [
     "ChainPosterior", "FirstVisits", "FlipEvidence", "GaussianPosterior", "JointPosterior",
     "LogOdds", "MarginalPosterior", "Messages", "MixturePosterior", "Posterior", "SampledPosterior",
-    "StreamPosterior",
+    "SeparatePosterior", "StreamPosterior",
 ]  # fmt: skip

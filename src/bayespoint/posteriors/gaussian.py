@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from scipy.linalg import LinAlgError, blas, cholesky, lapack
 from bayespoint.codings import Coding
 from bayespoint.likelihoods import Likelihood, ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.stacked import StackedPosterior
 from bayespoint.spaces import ProcessSpace
 from bayespoint.spaces.coordinates import inverse_lower
 from bayespoint.tools.arrays import is_tensor, kept, namespace, squares, to_host, triangular_squares
@@ -238,6 +240,10 @@ def by_values(space: Any, posterior: Any) -> tuple[Callable[[NDArray], Any], Any
     These are kernel values if they tell the same: if the basis neglects nothing, and if labels make
     outputs more certain.
     """
+    if isinstance(posterior, StackedPosterior):
+        pairs = [by_values(*pair) for pair in zip(space.spaces, posterior.members, strict=True)]
+        views, members = zip(*pairs, strict=True)
+        return (lambda X: (view(X) for view in views)), replace(posterior, members=members)  # type: ignore[type-var]
     is_usual = isinstance(space, ProcessSpace) and type(posterior) is GaussianPosterior
     if is_usual and space.has_rest and space.left * posterior.factor.max() ** 2 <= NEGLIGIBLE:
         with suppress(LinAlgError):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
 from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.stacked import StackedPosterior
 from bayespoint.tools.attributes import finite, integer, need, optional
 
 
 @dataclass(eq=False, repr=False)
-class MixturePosterior(Posterior):
+class MixturePosterior(StackedPosterior):
     r"""A mixture :math:`\sum_k v_k P_k` of posteriors in several spaces.
 
     A classifier is drawn by drawing a member k with probability :math:`v_k`, and then a classifier
@@ -60,9 +60,6 @@ class MixturePosterior(Posterior):
     _: KW_ONLY
     left_out_log_probability: NDArray[np.float64] | None = None
 
-    def __post_init__(self) -> None:
-        self.likelihood = self.members[0].likelihood
-
     @property
     def mean(self) -> NDArray:
         """The Bayes point: the weighted means of the members, one after another."""
@@ -71,14 +68,14 @@ class MixturePosterior(Posterior):
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, over and within the members."""
-        both = [member.latent(part) for member, part in self._parts(Z)]
+        both = [member.latent(part) for member, part in self.parts(Z)]
         means, variances = (np.stack(moment) for moment in zip(*both, strict=True))
         mean = self._mixed(means)
         return mean, self._mixed(variances + (means - mean) ** 2)
 
     def votes(self, Z: NDArray) -> NDArray:
         """The mean of the members' votes."""
-        return self._mixed([member.votes(part) for member, part in self._parts(Z)])
+        return self._mixed([member.votes(part) for member, part in self.parts(Z)])
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights of n classifiers, each of one member and 0 in the others' coordinates."""
@@ -95,7 +92,7 @@ class MixturePosterior(Posterior):
     def decision(self, Z: NDArray, rule: str) -> NDArray:
         """The log-odds of two classes; the log-probabilities of several."""
         answers = []
-        for (member, part), coding in zip(self._parts(Z), self.codings, strict=True):
+        for (member, part), coding in zip(self.parts(Z), self.codings, strict=True):
             decision = member.decision(part, rule)
             answers.append(coding.probabilities(*member.log_probability(decision, rule)))
         return self.codings[0].decision_of(self._mixed(answers))
@@ -106,36 +103,22 @@ class MixturePosterior(Posterior):
 
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
         """The mean of the members' shares."""
-        return self._mixed([member.class_shares(part, coding) for member, part in self._parts(Z)])
+        return self._mixed([member.class_shares(part, coding) for member, part in self.parts(Z)])
 
     def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
         """What the likelihoods take, of the member that each classifier was drawn from."""
-        owner = np.argmax([one.any(axis=(1, 2)) for _, one in self._parts(drawn.swapaxes(0, 1))], 0)
+        owner = np.argmax([one.any(axis=(1, 2)) for _, one in self.parts(drawn.swapaxes(0, 1))], 0)
         own = [one.margins(outputs[:, owner == k], drawn) for k, one in enumerate(self.members)]
         order = np.argsort(owner, kind="stable")
         return np.concatenate(own, axis=1)[:, np.argsort(order)]
-
-    @property
-    def is_diagonal(self) -> bool:  # type: ignore[override]
-        """Whether a member has independent weights."""
-        return any(member.is_diagonal for member in self.members)
-
-    def _parts(self, Z: Any) -> Iterable[tuple[Posterior, Any]]:
-        """Each member with the coordinates that belong to it, which may come one by one."""
-        if not hasattr(Z, "shape"):
-            return zip(self.members, Z, strict=True)
-        ends = np.cumsum(self.sizes).tolist()
-        sizes = zip(self.members, self.sizes, ends, strict=True)
-        return [(member, Z[:, end - size : end]) for member, size, end in sizes]
 
     def _mixed(self, values: Sequence[NDArray] | NDArray) -> NDArray:
         return np.einsum("k,k...->...", self.weights, np.asarray(values))
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
+        super().check_state()
         n_members = len(self.members)
-        need(n_members > 0, "it has no members")
-        need(all(isinstance(one, Posterior) for one in self.members), "a member is no Posterior")
         need(all(isinstance(one, Coding) for one in self.codings), "a coding is no Coding")
         need(len(self.codings) == len(self.sizes) == n_members, "its parts differ in number")
         for size in self.sizes:

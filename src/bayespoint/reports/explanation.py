@@ -301,15 +301,15 @@ def pushes(clf: Any, row: Any, code: int, names: list[str], typical: Sequence[An
 
 def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     """What each training row adds to the output of one row, the largest first."""
-    parts = members(model)
+    number = 0 if model.coding.n_tasks == 1 else code
+    parts = [(weight, *tasks[number]) for weight, _, tasks in members(model)]
     if model.training is None or any(getattr(one[2], "messages", None) is None for one in parts):
         return []
     problem = model.training[1]
     scaled = points if model.scaling is None else model.scaling.transform(points)
-    task = 0 if model.coding.n_tasks == 1 else code
     sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
-    for weight, space, member, _ in parts:
+    for weight, space, member, task in parts:
         Z, (h, r) = space.labelled(problem.points), member.messages
         unit = max(float(np.abs(Z).max()), 1e-300)  # squares of huge features would overflow
         Z, means, new = Z / unit, member.mean * unit, space.transform(scaled)[0] / unit

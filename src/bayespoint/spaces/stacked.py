@@ -15,17 +15,17 @@ from bayespoint.tools.attributes import finite, need
 
 
 class StackedSpace:
-    r"""The coordinates of several spaces, one after another: where a mixture of posteriors lives.
+    r"""The coordinates of several spaces, one after another: where several posteriors live.
 
-    A classifier of one member has weights in the coordinates of its own space and zeros elsewhere,
-    so outputs are f = Z w as in any space.
+    A classifier of one member of a mixture, or of one task that has a space of its own, has weights
+    in the coordinates of its space and zeros elsewhere, so outputs are f = Z w as in any space.
 
     Parameters
     ----------
     spaces : sequence of spaces
         The fitted spaces.
-    weights : sequence of float
-        Weights of the members.
+    weights : sequence of float, optional
+        Weights of the members of a mixture; by default each space is that of a task.
 
     Examples
     --------
@@ -41,19 +41,22 @@ class StackedSpace:
 
     device_dtype = "float64"
 
-    def __init__(self, spaces: Sequence[Any], weights: Sequence[float]) -> None:
+    def __init__(self, spaces: Sequence[Any], weights: Any = None) -> None:
         self.spaces = list(spaces)
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
 
     @property
     def kernel(self) -> Kernel:
         """The covariance of outputs before any label is seen, up to the scales of the priors."""
-        return SumKernel([space.kernel for space in self.spaces], weights=self.weights.tolist())
+        weights = None if self.weights is None else self.weights.tolist()
+        kernels = [space.kernel for space in self.spaces]
+        return SumKernel(kernels, weights=weights, by_class=weights is None)
 
     @property
     def has_device_form(self) -> bool:
         """Whether ``transform`` takes points on a device."""
-        return all(isinstance(one, ProcessSpace) and one.has_device_form for one in self.spaces)
+        kinds = (ProcessSpace, StackedSpace)
+        return all(isinstance(one, kinds) and one.has_device_form for one in self.spaces)
 
     def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
@@ -69,11 +72,9 @@ class StackedSpace:
         parts = np.split(weights, np.cumsum(sizes))
         return sum(space.primal(part) for space, part in zip(self.spaces, parts, strict=True))
 
-    def forget(self) -> None:
-        """Drop what only engines need; the spaces have done so."""
-
     def check_state(self) -> None:
-        """Raise an error unless there is a weight for each space."""
+        """Raise an error unless there is a weight for each space, or none."""
         need(len(self.spaces) > 0, "it has no spaces")
         need(all(hasattr(space, "transform") for space in self.spaces), "a space cannot transform")
-        finite(self.weights, "k", k=len(self.spaces))
+        if self.weights is not None:
+            finite(self.weights, "k", k=len(self.spaces))

@@ -31,7 +31,7 @@ MODULES: dict[str, tuple[type, ...] | str] = {
     "bayespoint.likelihoods": tuple(likelihoods.LIKELIHOODS),
     "bayespoint.posteriors": "ChainPosterior FirstVisits FlipEvidence GaussianPosterior "
     "JointPosterior LogOdds MarginalPosterior Messages MixturePosterior SampledPosterior "
-    "StreamPosterior",
+    "SeparatePosterior StreamPosterior",
     "bayespoint.reject": "Guarantee RejectionCurve SelectiveClassifier",
     "bayespoint.scaling": (Scaling,),
     "bayespoint.spaces": "BasisSpace DualSpace PrincipalSpace ProcessSpace StackedSpace",

@@ -42,6 +42,7 @@ ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 MOST_COMPONENTS, FEWEST_COMPONENTS = 1000, 100
 BUDGET = 6e9  # of n M^2 for all tasks of all machines together: some seconds
 MACHINES = 3  # of a usual mixture
+LARGER = 1.6  # how much larger the basis of kernels of single classes is, if they are all there is
 
 
 class Candidate(NamedTuple):
@@ -78,7 +79,7 @@ class Candidate(NamedTuple):
 
 def candidates(
     points: NDArray, block: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0,
-    n_tasks: int = 1,
+    n_tasks: int = 1, joint: bool = False,
 ) -> list[Candidate]:  # fmt: skip
     r"""The candidates for these rows.
 
@@ -91,7 +92,7 @@ def candidates(
       there are more features than rows, most of them tell nothing. With more than 600 rows, once
       more with a fixed width and scale, and widths that differ less: the few rows that the
       evidence is computed from let it prefer functions that are nearly linear and too large. Up to
-      four classes have a term each, of what tells this class from the others;
+      four classes have a kernel each, by what tells this class from the others;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a rough width for each feature*, and *a width for each feature*, where there are rows
@@ -118,6 +119,8 @@ def candidates(
         What the features were divided by.
     n_tasks : int, default=1
         Binary tasks: classes that are told from the others.
+    joint : bool, default=False
+        Whether classes are learned together, so that they share the sum of their kernels.
     """
     n_points, d = len(points), int(block.max()) + 1
     radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
@@ -146,8 +149,9 @@ def candidates(
     ]
     if is_many:
         n_terms = n_tasks if n_tasks <= MOST_TERMS else 1
+        sizes = [SIZE / n_terms if joint else SIZE] * n_terms + [1.0] * constant
         fixed = of_sum("rbf by relevance, fixed width", [equal] * n_terms + level, **by_factor)
-        fixed.kernel.set_params(weights=[SIZE / n_terms] * n_terms + [1.0] * constant)
+        fixed.kernel.set_params(weights=sizes, by_class=n_terms > 1 and not joint)
         found.append(fixed._replace(free=(), by_relevance=MILDER))
     if d == 1:
         return found
@@ -209,8 +213,10 @@ def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candi
     return Candidate(name, SumKernel(terms, weights=sizes), (*weights, *free), **settings)
 
 
-def basis_size(n_points: int, n_tasks: int, n_machines: int = MACHINES) -> int | None:
-    """Rows of the basis of each machine; None takes all."""
-    affordable = int(np.sqrt(BUDGET / (n_points * n_tasks * n_machines)))
-    size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
+def basis_size(
+    n_points: int, n_tasks: int, n_machines: int = MACHINES, times: float = 1.0
+) -> int | None:
+    """Rows of the basis of each machine, perhaps some times as many; None takes all."""
+    affordable = times * np.sqrt(BUDGET / (n_points * n_tasks * n_machines))
+    size = int(np.clip(affordable, FEWEST_COMPONENTS, times * MOST_COMPONENTS))
     return size if size < n_points else None

@@ -18,6 +18,7 @@ from bayespoint.classifier.kernel_choice.ascent import most_evident
 from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
+    LARGER,
     Candidate,
     basis_size,
     candidates,
@@ -139,8 +140,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        reduced as long as its predictions, at their best temperature, improve.
     5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
        second candidate has a third of the weight of the first, it is dropped. The rest is trained
-       with a larger basis, if time allows, and weighed again. Of more than 5000 rows, all
-       this is found on 5000 of them.
+       with a larger basis, if time allows, and weighed again; kernels of single classes, if they
+       alone are left, with a still larger one. Of more than 5000 rows, all this is found on 5000
+       of them.
     6. What to expect on new data is learned from predictions of each half by the weights and the
        temperature of the other one.
 
@@ -165,7 +167,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         problem.points, problem.block, gamma, learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
-        n_tasks=problem.coding.n_tasks,
+        n_tasks=problem.coding.n_tasks, joint=problem.coding.name == "joint",
     )  # fmt: skip
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
@@ -269,8 +271,9 @@ class Course:
 
     def enlarge(self, kept: list[int]) -> None:
         """Train some candidates with a larger basis, if there is time; drop the others."""
-        n_machines = sum(len(self.tried[k].members) for k in kept)
-        size = basis_size(len(self.problem.codes), self.problem.coding.n_tasks, n_machines)
+        kernels = [kernel for k in kept for kernel, _ in self.tried[k].learned.kernels]
+        known = len(self.problem.codes), self.problem.coding.n_tasks, len(kernels)
+        size = basis_size(*known, LARGER if all(one.is_by_class for one in kernels) else 1.0)
         shape = len(self.problem.codes), len(self.problem.classes)
         has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):

@@ -136,6 +136,13 @@ def _(posterior: posteriors.MixturePosterior, space: Any, X: Value, rule: str) -
     return logistic_answers(posterior.codings[0].onnx_decision(log_p))
 
 
+@answers.register
+def _(posterior: posteriors.SeparatePosterior, space: Any, X: Value, rule: str) -> Answers:
+    members = zip(posterior.members, space.spaces, strict=True)
+    tasks = [answers(member, own, X, rule) for member, own in members]
+    return Answers(*(join(list(one)) for one in zip(*tasks, strict=True)))
+
+
 def sample_outputs(posterior: Any, Z: Value) -> Value:
     """f_n(x) of every sample, (n, n_samples, n_tasks)."""
     weights = posterior.weights
