@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.classifier.parameters import NamedEngine, Parameters
-from bayespoint.engines import Engine, get_engine
+from bayespoint.classifier.parameters import Declared, NamedEngine, Parameters
+from bayespoint.engines import get_engine
 from bayespoint.engines.base import ENGINES
-from bayespoint.kernels import Kernel
 from bayespoint.rows.dask.cluster import Cluster, DaskExecutor
 from bayespoint.rows.dask.collections import as_blocks, lazily
 from bayespoint.rows.dask.perceptrons import PerceptronExecutor
@@ -32,7 +30,7 @@ ABLE = sorted(name for name, one in ENGINES.items() if one.learns_blocks or one.
 
 @unstable("Parameters may follow changes of Dask.")
 @dataclass(kw_only=True, eq=False, repr=False)
-class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
+class DaskBayesPointClassifier(ClassifierMixin, NamedEngine, Declared):
     r"""Bayes point machine that is trained on a Dask cluster.
 
     Learns from dask arrays, dask data frames, or files that workers read. Expectation propagation
@@ -46,8 +44,6 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
 
     Parameters
     ----------
-    client : distributed.Client or None, default=None
-        The connection to the cluster; None is the client of this process.
     kernel : {"auto", "linear", "poly", "rbf"}, Kernel or callable, default="auto"
         As in :class:`~bayespoint.BayesPointClassifier`; "auto" is linear. Kernels that are not
         linear need ``engine="perceptron"``.
@@ -57,6 +53,8 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         The algorithm; "auto" is ``ExpectationPropagation()``.
     temperature, decision, multi_class, fit_intercept, class_weight, random_state, verbose
         As in :class:`~bayespoint.BayesPointClassifier`.
+    client : distributed.Client or None, default=None
+        The connection to the cluster; None is the client of this process.
 
     Attributes
     ----------
@@ -93,30 +91,15 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     """
 
     # Parameters of the local classifier that have no meaning here.
-    mixture: ClassVar = None
-    device: ClassVar = None
-    max_time: ClassVar = None
-    n_jobs: ClassVar = None
-    warm_start: ClassVar = False
-    n_components: ClassVar = "auto"
-    categorical_features: ClassVar = "from_dtype"
+    mixture: ClassVar = None  # type: ignore[misc]
+    device: ClassVar = None  # type: ignore[misc]
+    max_time: ClassVar = None  # type: ignore[misc]
+    n_jobs: ClassVar = None  # type: ignore[misc]
+    warm_start: ClassVar = False  # type: ignore[misc]
+    n_components: ClassVar = "auto"  # type: ignore[misc]
+    categorical_features: ClassVar = "from_dtype"  # type: ignore[misc]
 
     client: Client | None = None
-    kernel: str | Kernel = "auto"
-    standardize: bool | str = "auto"
-    degree: int = 3
-    gamma: ArrayLike | str = "auto"
-    coef0: float = 1.0
-    normalize: bool = False
-    ridge: float | str = 0.0
-    engine: Engine | str = "auto"
-    temperature: float | str = "auto"
-    decision: str = "bayes_point"
-    multi_class: str = "auto"
-    fit_intercept: bool = True
-    class_weight: dict | str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskBayesPointClassifier:
         """Fit the classifier; returns when the cluster has done its work.

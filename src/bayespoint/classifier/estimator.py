@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
@@ -30,13 +30,12 @@ from bayespoint.classifier.label_sets import predict_set
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
+    Declared,
     NamedEngine,
     Parameters,
     can_update,
     input_tags,
 )
-from bayespoint.engines import Engine
-from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
 from bayespoint.tools import callbacks
 from bayespoint.tools.arrays import like
@@ -74,7 +73,7 @@ def has_samples(classifier: Any) -> bool:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesPointClassifier(
-    FittedAttributes, ClassifierMixin, callbacks.CallbackSupport, NamedEngine
+    FittedAttributes, ClassifierMixin, callbacks.CallbackSupport, NamedEngine, Declared
 ):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
@@ -240,29 +239,6 @@ class BayesPointClassifier(
     >>> print(f"{online.score(scaler.transform(X_test), y_test):.3f}")
     0.951
     """
-
-    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
-    standardize: bool | str = "auto"
-    degree: int = 3
-    gamma: ArrayLike | str = "auto"
-    coef0: float = 1.0
-    normalize: bool = False
-    ridge: float | str = 0.0
-    n_components: int | str | None = "auto"
-    engine: Engine | str = "auto"
-    temperature: float | str = "auto"
-    mixture: Sequence[tuple[float, dict[str, Any]]] | None = None
-    decision: str = "bayes_point"
-    multi_class: str | Sequence[Any] = "auto"
-    fit_intercept: bool = True
-    class_weight: dict | str | None = None
-    warm_start: bool = False
-    device: str | None = None
-    max_time: float | None = None
-    n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
-    categorical_features: ArrayLike | str | None = "from_dtype"
 
     @callbacks.with_callbacks
     def fit(

@@ -10,7 +10,7 @@ from operator import is_, itemgetter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
@@ -131,6 +131,34 @@ def has_sparse_form(name: str) -> bool:
     return form is not None and form.accepts_sparse
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class Declared:
+    """The parameters of classifiers, here and on a cluster, which are declared once."""
+
+    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
+    standardize: bool | str = "auto"
+    degree: int = 3
+    gamma: ArrayLike | str = "auto"
+    coef0: float = 1.0
+    normalize: bool = False
+    ridge: float | str = 0.0
+    n_components: int | str | None = "auto"
+    engine: Engine | str = "auto"
+    temperature: float | str = "auto"
+    mixture: Sequence[tuple[float, dict[str, Any]]] | None = None
+    decision: str = "bayes_point"
+    multi_class: str | Sequence[Any] = "auto"
+    fit_intercept: bool = True
+    class_weight: dict | str | None = None
+    warm_start: bool = False
+    device: str | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+    categorical_features: ArrayLike | str | None = "from_dtype"
+
+
 class NamedEngine(BaseEstimator):
     """Parameters ``engine__name``, also of an engine that is given by its name."""
 
@@ -173,41 +201,18 @@ class NamedEngine(BaseEstimator):
         return super().set_params(**params)
 
 
-@dataclass(frozen=True)
-class Parameters:
+@dataclass
+class Parameters(Declared):
     """The parameters of a classifier, checked, and what they specify.
 
     Attributes are the parameters of :class:`~bayespoint.BayesPointClassifier`.
     """
 
-    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
-    standardize: bool | str = "auto"
-    degree: int = 3
-    gamma: Any = "auto"
-    coef0: float = 1.0
-    normalize: bool = False
-    ridge: float | str = 0.0
-    n_components: int | str | None = "auto"
-    engine: Engine | str = "auto"
-    temperature: float | str = "auto"
-    mixture: Sequence[tuple[float, dict]] | None = None
-    decision: str = "bayes_point"
-    multi_class: Any = "auto"
-    fit_intercept: bool = True
-    class_weight: dict | str | None = None
-    warm_start: bool = False
-    device: str | None = None
-    max_time: float | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
-    categorical_features: Any = "from_dtype"
-
     @classmethod
     def of(cls, classifier: Any) -> Parameters:
         """Those of a classifier; an error says which one is not allowed."""
         check(classifier)
-        return cls(*(getattr(classifier, name) for name in NAMES))
+        return cls(**{name: getattr(classifier, name) for name in NAMES})
 
     def make_kernel(self) -> Kernel:
         """The kernel, not yet fitted."""
