@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.classifier.kernel_choice.blending import mixture_weights
 from bayespoint.kernels import (
     AdditiveKernel,
     ConstantKernel,
@@ -29,6 +30,7 @@ VERY_MANY = 8  # features for each point, of which most tell nothing
 # Features for each point from which nearly linear functions are worth a candidate; columns, if some
 # are categories.
 FEATURES_A_POINT, COLUMNS_A_POINT = 20.0, 0.5
+TELLING_NOTHING = 30.0  # columns, added to those that say how much columns tell, if these are more
 NEARLY_LINEAR = 0.05  # their gamma, times the number of features
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
@@ -181,7 +183,8 @@ def relevance(
 
     The mean squared correlation with the classes, less what chance brings, 1 / n, and a tenth of
     it for features that tell nothing. Of very many features chance lets some tell a little: they
-    are squared, so that few decide.
+    are squared, so that few decide. Of many categories all columns together say how much each may
+    tell.
     """
     copies = np.ones(len(codes)) if weight is None else weight
     chance, part = 1 / copies.sum(), copies / copies.sum()
@@ -189,11 +192,49 @@ def relevance(
     x, z = points - part @ points, is_class - part @ is_class
     variance = np.outer(part @ x**2, part @ z**2)
     square = ((part[:, None] * x).T @ z) ** 2 / np.where(variance > 0, variance, 1.0)
-    told = np.maximum(square.mean(axis=1) - chance, 0.0) + 0.1 * chance
-    told = (np.bincount(block, told) / np.bincount(block))[block]
-    if len(np.unique(block)) > VERY_MANY * copies.sum():
+    square, size = square.mean(axis=1), np.bincount(block)
+    if np.sum(size > 1) > max(COLUMNS_A_POINT * copies.sum(), TELLING_NOTHING):
+        levels = np.bincount(block, np.ptp(points, axis=0) > 0)
+        seen = np.bincount(block, square / chance) / np.maximum(levels, 1)
+        spare = np.maximum(levels - 1, 1) * codes.max()
+        told = expected_variance(seen, spare, copies.sum())[block]
+        return told / told.sum()
+    told = np.maximum(square - chance, 0.0) + 0.1 * chance
+    told = (np.bincount(block, told) / size)[block]
+    if len(size) > VERY_MANY * copies.sum():
         told = (told / told.max()) ** 2  # chance of tiny weights is huge
     return told / told.sum()
+
+
+def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.float64]:
+    """Variance of the effects of each column that is expected given all columns.
+
+    Effects are normal, with variance 0 or a power of 2 up to n, and are seen with errors of
+    variance 1. The shares of these variances are most probable given all columns, and some more
+    that tell nothing (adaptive shrinkage: M. Stephens, 2017). The expected square of the effect
+    would count the labels twice, since the machine sees them as well.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n_columns,)
+        Mean squares of the effects that are seen.
+    spare : ndarray of shape (n_columns,)
+        How many independent effects these are means of.
+    n : float
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Expected variances.
+    """
+    variances = np.append(0.0, 2.0 ** np.arange(-2, np.log2(max(n, 2.0)) + 1))
+    total = 1 + variances[:, None]
+    log_chance = -0.5 * spare * (seen / total + np.log(total))
+    others = np.full(len(variances) - 1, 1 / len(variances))
+    share = mixture_weights(log_chance, None, np.append(TELLING_NOTHING, others))
+    part = share[:, None] * np.exp(log_chance - log_chance.max(axis=0))
+    return np.asarray(variances @ (part / part.sum(axis=0)))
 
 
 def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
