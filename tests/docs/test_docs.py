@@ -78,7 +78,8 @@ def test_the_page_on_stability_names_what_is_marked():
 
 def test_the_page_on_stability_names_what_is_deprecated():
     rows = STABILITY.split("## Deprecations")[1].split("|---|---|---|---|\n")[1].splitlines()
-    expected = [f"| `{' | '.join(one)} |".replace(" |", "` |", 1) for one in DEPRECATIONS]
+    every = [(name, *rest) for name, rest in DEPRECATIONS.items()]
+    expected = [f"| `{' | '.join(one)} |".replace(" |", "` |", 1) for one in every]
     assert rows == (expected or ["| none | | | |"])
 
 

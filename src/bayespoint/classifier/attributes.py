@@ -27,27 +27,6 @@ from bayespoint.tools.numbers import TINY
 
 EXCHANGED = 20, 200  # points between which cells are exchanged, at least and at most
 MOST_EXCHANGED = 20_000  # of all columns
-FACTS = (
-    "feature_relevance",
-    "left_out_error",
-    "expected_scores",
-    "chosen_params",
-    "oob_decision_function",
-    "oob_score",
-)
-# Attribute of the classifier -> what it is of a model; None where a fit does not have it.
-ATTRIBUTES: dict[str, Callable[[Model], Any]] = {
-    "posterior_": lambda model: model.posterior,
-    "coding_": lambda model: model.coding,
-    "classes_": lambda model: model.coding.classes,
-    "kernel_": lambda model: model.space.kernel,
-    "run_": lambda model: model.run,
-    "n_iter_": lambda model: model.run.n_iter,
-    "log_evidence_": lambda model: model.posterior.log_evidence,
-    "coef_": lambda model: model.weights and model.weights[0],
-    "intercept_": lambda model: model.weights and model.weights[1],
-    **{f"{name}_": partial(Model.fact, name=name) for name in FACTS},
-}
 WEIGHTS = "weights of features are there with kernel='linear'; see also feature_relevance_"
 LEFT_OUT = "engines with leave-one-out predictions, such as 'ep' and 'laplace', have it"
 OUT_OF_BAG = "engine='perceptron' has it"
@@ -63,6 +42,20 @@ WHEN = {
     "chosen_params_": "it takes kernel='auto', dense features, and engine='ep' or 'laplace'",
     "oob_decision_function_": OUT_OF_BAG,
     "oob_score_": OUT_OF_BAG,
+}
+FACTS = {name[:-1] for name in WHEN} - {"coef", "intercept", "log_evidence"}
+# Attribute of the classifier -> what it is of a model; None where a fit does not have it.
+ATTRIBUTES: dict[str, Callable[[Model], Any]] = {
+    "posterior_": lambda model: model.posterior,
+    "coding_": lambda model: model.coding,
+    "classes_": lambda model: model.coding.classes,
+    "kernel_": lambda model: model.space.kernel,
+    "run_": lambda model: model.run,
+    "n_iter_": lambda model: model.run.n_iter,
+    "log_evidence_": lambda model: model.posterior.log_evidence,
+    "coef_": lambda model: model.weights and model.weights[0],
+    "intercept_": lambda model: model.weights and model.weights[1],
+    **{f"{name}_": partial(Model.fact, name=name) for name in sorted(FACTS)},
 }
 
 

@@ -121,22 +121,13 @@ def fit(
     scores = calibration.expected_scores_of_parts(chunks(left_out, coding), n_learned)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
         posterior.left_out_log_probability = np.concatenate([one[0] for one in left_out])
+    facts = {"expected_scores": scores, "left_out_error": scores["error"].value}
+    facts["label_scores"] = some_label_scores(left_out, coding)
     model = Model(
-        design.space,
-        posterior,
-        coding,
-        run,
-        blocks.n_features,
-        design.scaling,
-        accepts_sparse=parameters.takes_sparse(engine),
-        decision=parameters.decision,
-        seed=new_seed(parameters),
-        facts={
-            "expected_scores": scores,
-            "left_out_error": scores["error"].value,
-            "label_scores": some_label_scores(left_out, coding),
-        },
-    )
+        design.space, posterior, coding, run, blocks.n_features, design.scaling,
+        accepts_sparse=parameters.takes_sparse(engine), decision=parameters.decision,
+        seed=new_seed(parameters), facts=facts,
+    )  # fmt: skip
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
         spread = spread if design.scaling is None else spread / design.scaling.scale

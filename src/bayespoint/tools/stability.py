@@ -5,31 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from bayespoint.exceptions.issuing import warn_user
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
 
-class Deprecation(NamedTuple):
-    """A public name that will be removed.
-
-    ``name`` is the public path, such as ``"bayespoint.reject.label_sets"``, or that of a parameter,
-    ``"bayespoint.reject.label_sets(level)"``. ``since`` and ``until`` are versions: the first that
-    warns, and the first without it. ``replacement`` is the name to use instead.
-    """
-
-    name: str
-    since: str
-    until: str
-    replacement: str
-
-
 # The note of what only those need who extend the package.
 EXTENDING = "It is for extensions of the package, and may change in a minor version."
-# Everything that is deprecated. A test fails as soon as the version of an ``until`` is there.
-DEPRECATIONS: tuple[Deprecation, ...] = ()
+# Everything that is deprecated: its public path, such as "bayespoint.reject.label_sets", or that of
+# a parameter, "bayespoint.reject.label_sets(level)" -> the first version that warns, the first
+# without it, and the name to use instead. A test fails as soon as the second version is there.
+DEPRECATIONS: dict[str, tuple[str, str, str]] = {}
 
 
 def unstable(note: str) -> Callable[[Marked], Marked]:
@@ -70,7 +58,7 @@ def deprecated(name: str) -> Callable[[Marked], Marked]:
     Parameters
     ----------
     name : str
-        The name of an entry of ``DEPRECATIONS``. The value of a parameter is passed on as the
+        A key of ``DEPRECATIONS``. The value of a parameter is passed on as the
         parameter that replaces it.
 
     Returns
@@ -78,14 +66,11 @@ def deprecated(name: str) -> Callable[[Marked], Marked]:
     callable
         A decorator. Classes are changed in place, functions are wrapped.
     """
-    found = [one for one in DEPRECATIONS if one.name == name]
-    if not found:
-        raise LookupError(f"{name} is not among DEPRECATIONS of bayespoint.tools.stability.")
-    (entry,) = found
+    since, until, replacement = DEPRECATIONS[name]
     _, _, parameter = name.rstrip(")").partition("(")
     words = (
-        f"{name} is deprecated since version {entry.since}, and will be removed in version "
-        f"{entry.until}. Use {entry.replacement} instead."
+        f"{name} is deprecated since version {since}, and will be removed in version {until}. "
+        f"Use {replacement} instead."
     )
 
     def mark(thing: Marked) -> Marked:
@@ -96,7 +81,7 @@ def deprecated(name: str) -> Callable[[Marked], Marked]:
             if not parameter or parameter in named:
                 warn_user(FutureWarning(words))
             if parameter in named:
-                named[entry.replacement] = named.pop(parameter)
+                named[replacement] = named.pop(parameter)
             return called(*args, **named)
 
         if called is thing:

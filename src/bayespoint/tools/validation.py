@@ -290,12 +290,7 @@ def without_sparse_columns(X: Any, keeps: bool = False) -> Any:
 
 
 def new_points(
-    estimator: Any,
-    X: Any,
-    *,
-    accepts_sparse: bool = False,
-    table: Any = None,
-    reset: bool = False,
+    estimator: Any, X: Any, *, accepts_sparse: bool = False, table: Any = None, reset: bool = False
 ) -> Any:
     """Rows as an array of float32 or float64, with the features that are known.
 

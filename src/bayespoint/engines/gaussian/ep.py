@@ -15,12 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.blocks.sites import FOUND, KEPT, SiteRounds, keeps_sites
-from bayespoint.engines.gaussian.gaussians import (
-    MOST_ROUNDS,
-    Rounds,
-    WeightGaussian,
-    suits_rounds,
-)
+from bayespoint.engines.gaussian.gaussians import MOST_ROUNDS, Rounds, WeightGaussian, suits_rounds
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, GaussianPrior, check_prior, known_before

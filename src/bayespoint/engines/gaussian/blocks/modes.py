@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.blocks.rounds import Rounds
-from bayespoint.engines.gaussian.blocks.rows import (
-    LeftOut,
-    Look,
-    Order,
-    SummarySums,
-    Sums,
-    summary,
-)
+from bayespoint.engines.gaussian.blocks.rows import LeftOut, Look, Order, SummarySums, Sums, summary
 from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local, without_messages
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import TaskResult
