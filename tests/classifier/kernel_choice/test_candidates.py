@@ -8,7 +8,7 @@ from scipy.stats import norm
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.kernel_choice import candidates
 from bayespoint.classifier.kernel_choice.candidates import (
-    TELLING_NOTHING,
+    IRRELEVANT,
     expected_variance,
     relevance,
 )
@@ -20,7 +20,7 @@ def test_expected_variances_are_those_of_a_mixture_of_normals():
     variances = np.array([0, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64])
     density = norm.pdf(effects[:, None], scale=np.sqrt(1 + variances))
     before = np.full(10, 0.1)
-    before[0] = TELLING_NOTHING
+    before[0] = IRRELEVANT
     share = np.full(10, 0.1)
     for _ in range(200):
         part = share * density / (share * density).sum(axis=1, keepdims=True)

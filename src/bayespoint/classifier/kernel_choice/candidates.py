@@ -30,7 +30,9 @@ VERY_MANY = 8  # features for each point, of which most tell nothing
 # Features for each point from which nearly linear functions are worth a candidate; columns, if some
 # are categories.
 FEATURES_A_POINT, COLUMNS_A_POINT = 20.0, 0.5
-TELLING_NOTHING = 30.0  # columns, added to those that say how much columns tell, if these are more
+# Columns that are added to those from which relevance is estimated, and how many of these there are
+# at least.
+IRRELEVANT = 30.0
 NEARLY_LINEAR = 0.05  # their gamma, times the number of features
 # Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
@@ -90,20 +92,20 @@ def candidates(
       by a factor of at most 20: with features of equal variance, rare levels and dark pixels would
       dominate all distances. Its width is learned, and once more fixed, because with few rows of
       many classes the evidence prefers wide kernels;
-    * *rbf by relevance*, whose widths follow from what single features tell of the labels: where
-      there are more features than rows, most of them tell nothing. With more than 600 rows, once
-      more with a fixed width and scale, and widths that differ less: the few rows that the
-      evidence is computed from let it prefer functions that are nearly linear and too large. Up to
-      four classes have a kernel each, by what tells this class from the others;
+    * *rbf by relevance*, with widths from the relevance of single features: if there are more
+      features than rows, most of them are irrelevant. With more than 600 rows, once more with a
+      fixed width and scale, and widths that differ less, because the evidence of few rows prefers
+      functions that are nearly linear and too large. With three or four classes, each class has a
+      kernel, from the relevance for this class;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
-      ones, both of ranks, as trees and additive models are;
-    * *a rough width for each feature*, and *a width for each feature*, where there are rows
-      enough; with fewer rows the widths of the latter begin with those of *rbf by relevance*.
-      With categories there is a width for each column, and no linear part, whose effects have one
-      scale in all columns: its evidence leaves no signal to the widths;
+      ones, both of ranks, like trees and additive models;
+    * *a rough width for each feature*, and *a width for each feature*, if there are enough rows;
+      with fewer rows the widths of the latter start with those of *rbf by relevance*. With
+      categories there is a width for each column, and no linear part, whose effects have one scale
+      in all columns: with it, the evidence leaves no signal for the widths;
     * *nearly linear, by relevance*, with many features for each row, or few rows for each column of
-      a table with categories: widths so large that functions are linear, whose slopes (of
-      categories: effects of levels) are larger where single features tell more.
+      a table with categories: widths so large that functions are linear, with larger slopes (for
+      categories: effects of levels) for more relevant features.
 
     Parameters
     ----------
@@ -179,12 +181,11 @@ def candidates(
 def relevance(
     points: NDArray, codes: NDArray, weight: NDArray[np.float64] | None, block: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """What each feature tells of the labels by itself, of sum 1; equal in a block.
+    """Relevance of each feature by itself, of sum 1; equal in a block.
 
-    The mean squared correlation with the classes, less what chance brings, 1 / n, and a tenth of
-    it for features that tell nothing. Of very many features chance lets some tell a little: they
-    are squared, so that few decide. Of many categories all columns together say how much each may
-    tell.
+    The mean squared correlation with the classes, minus its expected value by chance, 1 / n, and a
+    tenth of that for irrelevant features. With very many features some are correlated by chance, so
+    the relevance is squared. With many categories it is estimated from all columns together.
     """
     copies = np.ones(len(codes)) if weight is None else weight
     chance, part = 1 / copies.sum(), copies / copies.sum()
@@ -193,7 +194,7 @@ def relevance(
     variance = np.outer(part @ x**2, part @ z**2)
     square = ((part[:, None] * x).T @ z) ** 2 / np.where(variance > 0, variance, 1.0)
     square, size = square.mean(axis=1), np.bincount(block)
-    if np.sum(size > 1) > max(COLUMNS_A_POINT * copies.sum(), TELLING_NOTHING):
+    if np.sum(size > 1) > max(COLUMNS_A_POINT * copies.sum(), IRRELEVANT):
         levels = np.bincount(block, np.ptp(points, axis=0) > 0)
         seen = np.bincount(block, square / chance) / np.maximum(levels, 1)
         spare = np.maximum(levels - 1, 1) * codes.max()
@@ -207,17 +208,17 @@ def relevance(
 
 
 def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.float64]:
-    """Variance of the effects of each column that is expected given all columns.
+    """Expected variance of the effects of each column, given all columns.
 
-    Effects are normal, with variance 0 or a power of 2 up to n, and are seen with errors of
-    variance 1. The shares of these variances are most probable given all columns, and some more
-    that tell nothing (adaptive shrinkage: M. Stephens, 2017). The expected square of the effect
-    would count the labels twice, since the machine sees them as well.
+    Effects are normal, with variance 0 or a power of 2 up to n, and are observed with errors of
+    variance 1. The frequencies of these variances maximise the probability of all columns, and of
+    some more that are irrelevant (adaptive shrinkage: M. Stephens, 2017). The expected square of
+    the effect would use the labels twice, because the classifier also learns from them.
 
     Parameters
     ----------
     seen : ndarray of shape (n_columns,)
-        Mean squares of the effects that are seen.
+        Mean squares of the observed effects.
     spare : ndarray of shape (n_columns,)
         How many independent effects these are means of.
     n : float
@@ -232,7 +233,7 @@ def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.flo
     total = 1 + variances[:, None]
     log_chance = -0.5 * spare * (seen / total + np.log(total))
     others = np.full(len(variances) - 1, 1 / len(variances))
-    share = mixture_weights(log_chance, None, np.append(TELLING_NOTHING, others))
+    share = mixture_weights(log_chance, None, np.append(IRRELEVANT, others))
     part = share[:, None] * np.exp(log_chance - log_chance.max(axis=0))
     return np.asarray(variances @ (part / part.sum(axis=0)))
 

@@ -138,13 +138,13 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
        all but two. If few rows are separable, the evidence prefers scales that are too large for
        many rows. So the scale of an overconfident candidate, with a temperature above 1.1, is
        reduced as long as its predictions, at their best temperature, improve.
-    5. Of more than 600 rows, scales stay, since with a small basis all is too sure. Unless the
-       second candidate has a third of the weight of the first, it is dropped. The rest is trained
-       with a larger basis, if time allows, and weighed again; kernels of single classes, if they
-       alone are left, with a still larger one. Of more than 5000 rows, all this is found on 5000
-       of them.
-    6. What to expect on new data is learned from predictions of each half by the weights and the
-       temperature of the other one.
+    5. With more than 600 rows, scales stay as they are, because with a small basis all candidates
+       are overconfident. The second candidate is dropped unless it has a third of the weight of the
+       first. The rest is trained with a larger basis, if time allows, and weighted again; kernels
+       of single classes, if no other is left, with a still larger one. With more than 5000 rows,
+       all this is done on 5000 of them.
+    6. The expected scores on new data come from predictions of each half with the weights and the
+       temperature of the other half.
 
     Nothing is random: the halves depend on the rows alone.
 
