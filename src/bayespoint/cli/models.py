@@ -137,7 +137,7 @@ class Model:
         table: Any = self.machine.model_.table
         more = [{MISSING} if there else set() for there in table.is_level]
         known = [set(own.tolist()) | add for own, add in zip(table.levels, more, strict=True)]
-        return dict(zip(names, known, strict=True))
+        return {name: known[k] for k, name in enumerate(names)}
 
 
 def write_model(
