@@ -8,6 +8,7 @@ from sklearn.datasets import make_moons
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import pose, train_member
 from bayespoint.classifier.kernel_choice import ascent, choice, perceptrons
+from bayespoint.classifier.kernel_choice import candidates as candidates_module
 from bayespoint.classifier.kernel_choice.candidates import candidates
 from bayespoint.classifier.kernel_choice.choice import Course
 from bayespoint.classifier.parameters import Parameters
@@ -44,6 +45,30 @@ def test_candidates_of_many_rows_are_compared_on_some_and_trained_on_all(monkeyp
     monkeypatch.undo()
     again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+@pytest.mark.parametrize(("most_rows", "n_rows"), [(100, 400), (20, 4000)])
+def test_all_rows_have_no_much_smaller_basis_than_some(monkeypatch, most_rows, n_rows):
+    """If the budget allows only a smaller one, the basis may be twice as large as it allows."""
+    monkeypatch.setattr(choice, "MANY_ROWS", most_rows)
+    monkeypatch.setattr(candidates_module, "FEWEST_COMPONENTS", 1)
+    monkeypatch.setattr(candidates_module, "BUDGET", 30**2 * 3 * 100.0)  # 30 of 100 rows
+    monkeypatch.setattr(
+        choice, "most_evident", lambda candidate, engine, points, *_: candidate.kernel
+    )
+    sizes = {}
+    try_out = Course.try_out
+
+    def noted(course, learned, size):
+        sizes.setdefault(len(course.problem.codes), []).append(size)
+        return try_out(course, learned, size)
+
+    monkeypatch.setattr(Course, "try_out", noted)
+    X, y = moons(n_rows)
+    BayesPointClassifier(random_state=0).fit(X, y)
+    few, (on_all, *others) = sizes[most_rows][0], sizes[n_rows]
+    plain = int(30 * np.sqrt(100 / n_rows * 3 / (1 + len(others))))  # by the budget
+    assert plain < on_all <= min(few or most_rows, 2 * plain + 1)
 
 
 def test_a_part_of_a_problem_has_its_rows():

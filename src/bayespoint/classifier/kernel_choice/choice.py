@@ -220,7 +220,7 @@ def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> C
     if is_many:
         course.extend(whole)
     if is_large:
-        course.enlarge(kept)
+        course.enlarge(kept, few)
     for k in [] if is_large else kept:
         course.weaken(k, few)
     return course
@@ -269,11 +269,16 @@ class Course:
                 return
             self.tried[k] = one = weaker
 
-    def enlarge(self, kept: list[int]) -> None:
-        """Train some candidates with a larger basis, if there is time; drop the others."""
+    def enlarge(self, kept: list[int], few: int) -> None:
+        """Train some candidates with a larger basis, if there is time; drop the others.
+
+        Where many rows would allow only a smaller basis than the ``few`` rows of the comparison, it
+        may be up to twice as large: what was good there would not be good with half of it.
+        """
         kernels = [kernel for k in kept for kernel, _ in self.tried[k].learned.kernels]
         known = len(self.problem.codes), self.problem.coding.n_tasks, len(kernels)
         size = basis_size(*known, LARGER if all(one.is_by_class for one in kernels) else 1.0)
+        size = size and max(size, min(few, basis_size(*known, 2.0) or few))
         shape = len(self.problem.codes), len(self.problem.classes)
         has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
         for k, one in enumerate(self.tried):
