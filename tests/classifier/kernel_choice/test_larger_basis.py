@@ -94,7 +94,7 @@ def test_with_a_larger_basis_scales_stay_and_little_weight_is_dropped(monkeypatc
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=700) > 0
     weakened, enlarged = [], []
     monkeypatch.setattr(Course, "weaken", lambda course, k, size: weakened.append(k))
-    monkeypatch.setattr(Course, "enlarge", lambda course, kept: enlarged.append(kept))
+    monkeypatch.setattr(Course, "enlarge", lambda course, kept, few: enlarged.append(kept))
     shares = np.array([0.0, 0.75, 0.25])
 
     def blended(course, some=None):
