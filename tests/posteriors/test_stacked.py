@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from typer.testing import CliRunner
 
 from bayespoint import BayesPointClassifier, load, save
 from bayespoint.classifier import fitting
 from bayespoint.classifier.label_sets import label_sets
+from bayespoint.cli.app import app
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Run
 from bayespoint.exceptions.warnings import NotConvergedWarning
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
@@ -14,6 +16,7 @@ from bayespoint.posteriors import GaussianPosterior, SeparatePosterior
 from bayespoint.posteriors.gaussian import ValuePosterior
 from bayespoint.reports import explain
 from bayespoint.spaces import ProcessSpace
+from bayespoint.testing.results import examine_run
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.normal(size=(120, 3)), RNG.normal(size=(40, 3))
@@ -49,6 +52,17 @@ def singles(**settings):
 def one_against_the_rest(yes):
     p = yes / (1 - yes)
     return p / p.sum(axis=1, keepdims=True)
+
+
+def test_the_run_has_what_is_known_of_each_class(tmp_path):
+    clf, parts = fitted(by_class()), singles()
+    examine_run(clf)
+    assert clf.run_.history == [part.run_.history[0] for part in parts]
+    clf = BayesPointClassifier(kernel=by_class(), multi_class="one_vs_rest").fit(X, Y)
+    assert clf.run_.measures["prior_scale"].shape == (3,)
+    save(clf, tmp_path / "model.bpm")
+    told = CliRunner().invoke(app, ["info", str(tmp_path / "model.bpm")])
+    assert told.exit_code == 0 and "c against the rest" in told.output
 
 
 @pytest.mark.parametrize("given", GIVEN)
@@ -139,8 +153,8 @@ def test_files_and_onnx(alone, tmp_path):
     again = load(tmp_path / "model.bpm")
     np.testing.assert_allclose(again.predict_proba(NEW), clf.predict_proba(NEW), rtol=1e-11)
     assert again.kernel_.get_params().keys() == clf.kernel_.get_params().keys()
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     from bayespoint.storage.onnx import to_onnx
 
     written = to_onnx(clf, dtype="float64").SerializeToString()
@@ -184,6 +198,6 @@ def test_errors_and_warnings(monkeypatch):
     named = " ".join(str(one.message) for one in caught)
     assert all(f"{label} against the rest" in named for label in "abc")
     assert isinstance(clf.run_, Run) and not clf.run_.converged
-    runs = fitting.run_of([one.run_ for one in singles()])
+    runs = fitting.run_of([one.run_ for one in singles()], of_tasks=True)
     assert runs.converged and runs.summary == "all 3 models converged"
     assert all(isinstance(one, ProcessSpace) for one in clf.model_.space.spaces)

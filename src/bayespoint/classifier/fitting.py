@@ -349,7 +349,8 @@ def side_by_side(
     for part in parts:
         if isinstance(part.space, BasisSpace):
             part.space.forget_factor()
-    space, run = StackedSpace([one.space for one in parts], share), run_of([p.run for p in parts])
+    space = StackedSpace([part.space for part in parts], share)
+    run = run_of([part.run for part in parts], of_tasks=share is None)
     return replace(parts[0], space=space, posterior=posterior, coding=coding, run=run, losses=None)
 
 
@@ -367,16 +368,18 @@ def described(likelihood: Any) -> str:
     return f"{type(likelihood).__name__}({given})"
 
 
-def run_of(runs: list[Run]) -> Run:
-    """What is to be said of several runs; the history is that of the longest."""
+def run_of(runs: list[Run], *, of_tasks: bool) -> Run:
+    """Several runs as one: those of tasks one after another, else the history of the longest."""
     failed = [run for run in runs if not run.converged]
     longest = max(runs, key=lambda run: run.n_iter)
+    names = longest.measures if of_tasks else ()
     return Run(
         longest.unit,
         longest.n_iter,
         failed[0].summary if failed else f"all {len(runs)} models converged",
         converged=not failed,
         remedy=failed[0].remedy if failed else "",
-        history=longest.history,
+        history=[task for run in (runs if of_tasks else [longest]) for task in run.history],
+        measures={name: np.concatenate([run.measures[name] for run in runs]) for name in names},
         warnings=[warning for run in failed for warning in run.warnings],
     )
