@@ -92,15 +92,13 @@ ATTACK ?=
 attack: $(DEV)  ## Thousands of hostile fits, parameters, model files and commands
 	$(ONE_THREAD) nice -n 15 $(BIN)/python -m tests.attack $(ATTACK)
 
-lint: $(DEV)  ## Style, format, types, import directions, length of files, workflows
+lint: $(DEV)  ## Style, format, types, import directions, workflows
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
 	$(BIN)/python tools/check_private.py src/bayespoint
-	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 	$(BIN)/python tools/check_workflows.py
-	$(BIN)/python tools/check_size.py src/bayespoint
 	$(BIN)/python tools/write_capabilities.py --check
 
 format: $(DEV)  ## Rewrite the code in the house format

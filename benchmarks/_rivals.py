@@ -167,9 +167,12 @@ def minimise(loss: Callable[[], Any], parameters: list[Any]) -> None:
     for one in parameters:
         one.requires_grad_()
     search = torch.optim.LBFGS(
-        parameters, max_iter=200, tolerance_grad=1e-6, tolerance_change=1e-8,
+        parameters,
+        max_iter=200,
+        tolerance_grad=1e-6,
+        tolerance_change=1e-8,
         line_search_fn="strong_wolfe",
-    )  # fmt: skip
+    )
 
     def closure() -> Any:
         search.zero_grad()

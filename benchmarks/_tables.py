@@ -36,9 +36,11 @@ def frequent(data: Halves) -> Halves:
     kept = np.flatnonzero(np.bincount(data.y) >= 4)
     train, new = np.isin(data.y, kept), np.isin(data.y_new, kept)
     return Halves(
-        data.X[train], np.searchsorted(kept, data.y[train]),
-        data.X_new[new], np.searchsorted(kept, data.y_new[new]),
-    )  # fmt: skip
+        data.X[train],
+        np.searchsorted(kept, data.y[train]),
+        data.X_new[new],
+        np.searchsorted(kept, data.y_new[new]),
+    )
 
 
 def measure(p: NDArray, y: NDArray) -> list[float]:

@@ -55,19 +55,38 @@ def main() -> None:
         work = n * n_components * (2 * X.shape[1] + n_components) / double
         work += N_CLASSES * n * n_components**2 * (3 / single + 2 / double)
         error = np.mean(model.classes_[probability.argmax(axis=1)] != split.y_test)
-        rows.append([
-            case, f"{basis[0]:.1f} / {basis[1]:.1f}", f"{fit[0]:.0f} / {fit[1]:.0f}",
-            f"{work / 1e9:.0f}", model.n_iter_, f"{memory:.2f}",
-            f"{16 * n * n_components / 1e9:.2f}", f"{predict[1]:.1f}",
-            f"{100 * error:.2f}", f"{log_loss(split.y_test, probability):.4f}",
-            f"{100 * model.left_out_error_:.2f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                case,
+                f"{basis[0]:.1f} / {basis[1]:.1f}",
+                f"{fit[0]:.0f} / {fit[1]:.0f}",
+                f"{work / 1e9:.0f}",
+                model.n_iter_,
+                f"{memory:.2f}",
+                f"{16 * n * n_components / 1e9:.2f}",
+                f"{predict[1]:.1f}",
+                f"{100 * error:.2f}",
+                f"{log_loss(split.y_test, probability):.4f}",
+                f"{100 * model.left_out_error_:.2f}",
+            ]
+        )
     table(
         "MNIST, ten classes; seconds of the clock / of the processors; memory in GB",
-        ["n x M", "basis", "fit", "floor", "sweeps", "memory", "2 n M", "10 000 predictions",
-         "error %", "log-loss", "left-out error %"],
+        [
+            "n x M",
+            "basis",
+            "fit",
+            "floor",
+            "sweeps",
+            "memory",
+            "2 n M",
+            "10 000 predictions",
+            "error %",
+            "log-loss",
+            "left-out error %",
+        ],
         rows,
-    )  # fmt: skip
+    )
 
 
 def machine(n_components: int = 200) -> BayesPointClassifier:

@@ -25,8 +25,17 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 
 MODELS = {"EP": (ExpectationPropagation, ndtr), "Laplace": (LaplaceApproximation, expit)}
 LEVELS = (0.5, 0.8, 0.95)
-PROBLEMS = ((5, 5, 1.0), (20, 2, 1.0), (20, 10, 1.0), (20, 2, 3.0), (50, 5, 3.0), (200, 5, 1.0),
-            (200, 20, 1.0), (50, 50, 1.0), (50, 5, 10.0))  # fmt: skip
+PROBLEMS = (
+    (5, 5, 1.0),
+    (20, 2, 1.0),
+    (20, 10, 1.0),
+    (20, 2, 3.0),
+    (50, 5, 3.0),
+    (200, 5, 1.0),
+    (200, 20, 1.0),
+    (50, 50, 1.0),
+    (50, 5, 10.0),
+)
 
 
 def simulate(name: str, n: int, d: int, scale: float, n_runs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,8 +84,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000, help="problems of each kind")
     n_runs = parser.parse_args().runs
-    header = ["", "in 50 %", "in 80 %", "in 95 %", "mean z^2", "KS", "chi^2 / 19", "y - p",
-              "surplus of (y - p)^2"]  # fmt: skip
+    header = [
+        "",
+        "in 50 %",
+        "in 80 %",
+        "in 95 %",
+        "mean z^2",
+        "KS",
+        "chi^2 / 19",
+        "y - p",
+        "surplus of (y - p)^2",
+    ]
     rows = [line(name, *problem, n_runs) for name in MODELS for problem in PROBLEMS]
     table(f"True weights in their posterior, {n_runs} problems a line", header, rows)
 

@@ -39,16 +39,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "default, partial_fit": {"batches": True},
     **{
         f"{engine}, {kernel}{', 3 classes' * (classes > 2)}": {
-            "engine": engine, "kernel": kernel, "n_classes": classes,
-            "multi_class": "one_vs_rest", **RIDGES.get(engine, {}),
+            "engine": engine,
+            "kernel": kernel,
+            "n_classes": classes,
+            "multi_class": "one_vs_rest",
+            **RIDGES.get(engine, {}),
         }
         for engine in ("ep", "laplace", "gibbs", "perceptron", "billiard", "knapsack")
-        for kernel in ("linear", "rbf") if (engine, kernel) != ("knapsack", "rbf")
+        for kernel in ("linear", "rbf")
+        if (engine, kernel) != ("knapsack", "rbf")
         for classes in (2, 3)
     },
     **{
         f"{engine}, {kernel}, {classes} {coding}": {
-            "engine": engine, "kernel": kernel, "n_classes": classes, "multi_class": coding,
+            "engine": engine,
+            "kernel": kernel,
+            "n_classes": classes,
+            "multi_class": coding,
         }
         for engine in ("ep", "laplace")
         for kernel in ("linear", "rbf")
@@ -59,7 +66,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "stream": {"stream": 1.0, "batches": True},
     "stream, decay='auto'": {"stream": "auto", "batches": True},
     "ep, linear, partial_fit": {"engine": "ep", "kernel": "linear", "batches": True},
-}  # fmt: skip
+}
 
 
 def main() -> None:
@@ -101,9 +108,15 @@ def measure(
 ) -> dict[str, Any]:
     """Processor time and time of the two fits, the part that is compiling, and its functions."""
     X, y = make_classification(
-        ROWS, 8, n_informative=5, n_classes=n_classes, n_clusters_per_class=1, class_sep=3.0,
-        flip_y=0.0, random_state=0,
-    )  # fmt: skip
+        ROWS,
+        8,
+        n_informative=5,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        class_sep=3.0,
+        flip_y=0.0,
+        random_state=0,
+    )
     if categories:
         X[:, 0] = np.digitize(X[:, 0], [-1, 0, 1])
         parameters["categorical_features"] = [0]

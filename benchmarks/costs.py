@@ -77,9 +77,14 @@ def fit(name: str, folder: Path) -> tuple:
     loss = log_loss(data.y_new, p, labels=clf.classes_)
     sizes = f"{len(data.y)}, {data.X.shape[1]}, {len(clf.classes_)}"
     return (
-        name, sizes, f"{seconds:.0f}", f"{memory:.1f}", f"{100 * wrong:.1f}", f"{loss:.3f}",
+        name,
+        sizes,
+        f"{seconds:.0f}",
+        f"{memory:.1f}",
+        f"{100 * wrong:.1f}",
+        f"{loss:.3f}",
         chosen(clf),
-    )  # fmt: skip
+    )
 
 
 def cpu(function: Callable[[], object], times: int = 1) -> float:

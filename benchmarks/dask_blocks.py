@@ -75,10 +75,18 @@ def compare(name: str, paths: tuple[Path, Path], workers: list[int], only_files:
         work = time.process_time() + sum(peers) - before
         peak = "" if client is None else f"{max(client.run(peak_of_process).values()):.2f}"
         done = n * clf.n_iter_ / 1e6
-        rows.append([
-            what, clf.n_iter_, f"{seconds:.1f}", f"{done / seconds:.2f}", f"{work:.1f}",
-            f"{done / work:.2f}", f"{peak_of_process():.2f}", peak,
-        ])  # fmt: skip
+        rows.append(
+            [
+                what,
+                clf.n_iter_,
+                f"{seconds:.1f}",
+                f"{done / seconds:.2f}",
+                f"{work:.1f}",
+                f"{done / work:.2f}",
+                f"{peak_of_process():.2f}",
+                peak,
+            ]
+        )
         return clf.coef_
 
     expected = None
@@ -104,8 +112,16 @@ def compare(name: str, paths: tuple[Path, Path], workers: list[int], only_files:
         assert np.array_equal(found, expected), "other bits"
         if not only_files:
             run("in memory, one thread", local, [np.array(X), np.array(y)])
-    header = ["", "rounds", "seconds", "million rows/s", "CPU s", "million rows/CPU s",
-              "peak here, GB", "worker, GB"]  # fmt: skip
+    header = [
+        "",
+        "rounds",
+        "seconds",
+        "million rows/s",
+        "CPU s",
+        "million rows/CPU s",
+        "peak here, GB",
+        "worker, GB",
+    ]
     table(f"{name}: {n} rows x {d} columns; equal bits but in memory", header, rows)
 
 

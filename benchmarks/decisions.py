@@ -70,8 +70,9 @@ def measured(data: tuple, seed: int, **params: Any) -> list[float]:
     X, y, X_test, y_test = data
     clf = BayesPointClassifier(
         **{"kernel": "poly", "degree": 5, "gamma": 1.0, "normalize": True, **params},
-        engine=PermutedPerceptron(n_samples=10), random_state=seed,
-    )  # fmt: skip
+        engine=PermutedPerceptron(n_samples=10),
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotSeparableWarning)
         posterior = clf.fit(X, y).posterior_
@@ -101,10 +102,19 @@ def main() -> None:
         rows.append((name, *cells, f"{follows:.1f}", f"{random:.1f}"))
     table(
         "Decisions of outputs, of log-odds, and of the rule; how often it takes the outputs",
-        ("digits", "outputs: error %", "log-loss", "log-odds: error %", "log-loss",
-         "rule: error %", "log-loss", "outputs", "random labels %"),
+        (
+            "digits",
+            "outputs: error %",
+            "log-loss",
+            "log-odds: error %",
+            "log-loss",
+            "rule: error %",
+            "log-loss",
+            "outputs",
+            "random labels %",
+        ),
         rows,
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

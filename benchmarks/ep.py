@@ -171,16 +171,23 @@ def independent(n: int = 200_000, d: int = 20_000, entries: int = 50) -> None:
     )
     rows = []
     for name, model in [
-        ("EP, one pass", ours), ("EP, to 1e-3", converged), ("SGDClassifier, one pass", rival),
-    ]:  # fmt: skip
+        ("EP, one pass", ours),
+        ("EP, to 1e-3", converged),
+        ("SGDClassifier, one pass", rival),
+    ]:
         _, seconds = timed(quiet(model.fit), X[~test], y[~test])
         passes = model.n_iter_
         probability = model.predict_proba(X[test])
-        rows.append([
-            name, f"{seconds:.2f}", passes, f"{passes * (~test).sum() / seconds:,.0f}",
-            f"{100 * (model.predict(X[test]) != y[test]).mean():.2f}",
-            f"{log_loss(y[test], probability):.4f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{seconds:.2f}",
+                passes,
+                f"{passes * (~test).sum() / seconds:,.0f}",
+                f"{100 * (model.predict(X[test]) != y[test]).mean():.2f}",
+                f"{log_loss(y[test], probability):.4f}",
+            ]
+        )
     header = ["", "seconds", "passes", "rows/s", "error %", "log-loss"]
     table(f"Sparse rows, {(~test).sum()} x {d}, {entries} entries each", header, rows)
 

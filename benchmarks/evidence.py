@@ -104,9 +104,14 @@ def main() -> None:
                 kind = "rbf" if "rbf" in name else "linear"
                 unit.setdefault(kind, seconds)
                 rows.append(
-                    [name, summary(100 * values[:, 0], 2), summary(values[:, 1], 4),
-                     f"{seconds:.2f}", f"{seconds / unit[kind]:.1f}"]
-                )  # fmt: skip
+                    [
+                        name,
+                        summary(100 * values[:, 0], 2),
+                        summary(values[:, 1], 4),
+                        f"{seconds:.2f}",
+                        f"{seconds / unit[kind]:.1f}",
+                    ]
+                )
             n, d = data.X.shape
             table(f"{set_name}: {n} points, {d} features, {options.splits} splits", header, rows)
 

@@ -46,9 +46,14 @@ REPEATS = 9
 def machine(n_samples: int = 10, **params: Any) -> BayesPointClassifier:
     """The paper's machine with the normalised kernel."""
     return BayesPointClassifier(
-        kernel="poly", degree=5, gamma=1.0, coef0=1.0, normalize=True,
-        engine=PermutedPerceptron(n_samples=n_samples), **{"random_state": 0, **params},
-    )  # fmt: skip
+        kernel="poly",
+        degree=5,
+        gamma=1.0,
+        coef0=1.0,
+        normalize=True,
+        engine=PermutedPerceptron(n_samples=n_samples),
+        **{"random_state": 0, **params},
+    )
 
 
 def milliseconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -163,10 +168,14 @@ def steps(mnist: Mnist) -> None:
         f"The steps of a fit, ms, with {bandwidth / 1e12:.2f} TB/s and {rate / 1e12:.0f} TFLOP/s",
         ("step", "ms", "floor"),
         [
-            (name, f"{statistics.median(ms):.2f}", f"{1e3 * floors[name]:.2f}" if name in floors
-             else "") for name, ms in spent.items()
+            (
+                name,
+                f"{statistics.median(ms):.2f}",
+                f"{1e3 * floors[name]:.2f}" if name in floors else "",
+            )
+            for name, ms in spent.items()
         ],
-    )  # fmt: skip
+    )
     print(f"{n_mistakes} mistakes are corrected, {n_support} points carry weight")
 
 
@@ -211,9 +220,16 @@ def accuracy(mnist: Mnist) -> None:
     table(
         "The CPU of the same machine",
         ("", "fit, s", "predict, s", "error %", "same predictions %"),
-        [(f"{os.cpu_count()} cores", f"{spent:.2f}", f"{predicting:.2f}",
-          f"{100 * np.mean(answers != y_test):.2f}", f"{100 * same:.2f}")],
-    )  # fmt: skip
+        [
+            (
+                f"{os.cpu_count()} cores",
+                f"{spent:.2f}",
+                f"{predicting:.2f}",
+                f"{100 * np.mean(answers != y_test):.2f}",
+                f"{100 * same:.2f}",
+            )
+        ],
+    )
 
 
 def more_samples(mnist: Mnist) -> None:
@@ -246,13 +262,20 @@ def rivals(X: Any, y: Any, X_test: Any, y_test: Any) -> None:
         torch.cuda.empty_cache()
 
     for n in (10, 100):
-        add(f"Bayes point machine, N = {n}", lambda n=n: machine(n).fit(X, y),
-            lambda clf: torch.as_tensor(clf.predict_log_proba(X_test)))  # fmt: skip
+        add(
+            f"Bayes point machine, N = {n}",
+            lambda n=n: machine(n).fit(X, y),
+            lambda clf: torch.as_tensor(clf.predict_log_proba(X_test)),
+        )
     for kind in (KernelRidge, NystroemSoftmax):
         rival = chosen(kind, X, y)
         torch.cuda.empty_cache()
-        add(kind.name, lambda rival=rival: rival.fit(X, y),
-            lambda rival: rival.log_probabilities(X_test), f"{rival.parameter:g}")  # fmt: skip
+        add(
+            kind.name,
+            lambda rival=rival: rival.fit(X, y),
+            lambda rival: rival.log_probabilities(X_test),
+            f"{rival.parameter:g}",
+        )
     for name, make in packages().items():
         Z, Z_test, labels = unit_features(X), unit_features(X_test), y.cpu().numpy()
         clf, spent = milliseconds(make().fit, Z, labels)

@@ -36,9 +36,13 @@ def digits(folder: str | None) -> tuple[np.ndarray, np.ndarray]:
     data = load_mnist(folder)
     X, y = data.X_train, data.y_train
     clf = BayesPointClassifier(
-        kernel="poly", degree=5, gamma=1, normalize=True, random_state=0,
+        kernel="poly",
+        degree=5,
+        gamma=1,
+        normalize=True,
+        random_state=0,
         engine=PermutedPerceptron(n_samples=10),
-    ).fit(X[:N_TRAIN], y[:N_TRAIN])  # fmt: skip
+    ).fit(X[:N_TRAIN], y[:N_TRAIN])
     parts = np.array_split(np.arange(N_TRAIN, len(y)), 20)
     outputs = np.concatenate([estimator_outputs(clf, X[part]) for part in parts])
     return outputs.max(axis=1), clf.classes_[outputs.argmax(axis=1)] != y[N_TRAIN:]

@@ -96,10 +96,18 @@ def line(words: str, runs: int, n: int, *setting: Any) -> list[str]:
     width, ideal = (high - low)[:, 0].mean(), 3.92 * (value - true)[:, 0].std()
     ratio = value.mean(axis=0) / true.mean(axis=0) - 1
     return [
-        words, str(n), f"{true[:, 0].mean():.3f}", f"{ratio[0]:+.0%}",
-        f"{covered[0]:.3f}", f"{above[0]:.3f}", f"{covered[2]:.3f}", f"{width:.3f} ({ideal:.3f})",
-        f"{ratio[1]:+.0%}", f"{covered[1]:.3f}", f"{above[1]:.3f}",
-    ]  # fmt: skip
+        words,
+        str(n),
+        f"{true[:, 0].mean():.3f}",
+        f"{ratio[0]:+.0%}",
+        f"{covered[0]:.3f}",
+        f"{above[0]:.3f}",
+        f"{covered[2]:.3f}",
+        f"{width:.3f} ({ideal:.3f})",
+        f"{ratio[1]:+.0%}",
+        f"{covered[1]:.3f}",
+        f"{above[1]:.3f}",
+    ]
 
 
 def of_tables(runs: int, n: int, folder: Path) -> list[str]:
@@ -130,10 +138,13 @@ def of_tables(runs: int, n: int, folder: Path) -> list[str]:
     cells = [str(n) if n else f"at most {FEW}", str(len(found))]
     for k in range(2):
         off = (value - true)[:, k] / true[:, k].mean()
-        cells += [f"{value[:, k].mean():.3f}", f"{true[:, k].mean():.3f}",
-                  f"{off.mean():+.1%} +- {off.std() / np.sqrt(len(off)):.1%}",
-                  f"{1 - missed[:, k].mean():.3f}",
-                  f"{(missed & (true > high))[:, k].mean():.3f}"]  # fmt: skip
+        cells += [
+            f"{value[:, k].mean():.3f}",
+            f"{true[:, k].mean():.3f}",
+            f"{off.mean():+.1%} +- {off.std() / np.sqrt(len(off)):.1%}",
+            f"{1 - missed[:, k].mean():.3f}",
+            f"{(missed & (true > high))[:, k].mean():.3f}",
+        ]
     return cells
 
 
@@ -163,8 +174,19 @@ def main() -> None:
     ]
     if arguments.default:
         settings += [("default, " + one[0], "auto", *one[2:]) for one in settings]
-    heads = ["", "points", "error", "expected", "covered", "above", "binomial", "width (ideal)",
-             "log-loss", "covered", "above"]  # fmt: skip
+    heads = [
+        "",
+        "points",
+        "error",
+        "expected",
+        "covered",
+        "above",
+        "binomial",
+        "width (ideal)",
+        "log-loss",
+        "covered",
+        "above",
+    ]
     lines = []
     for words, *setting in settings:
         if arguments.only in words:

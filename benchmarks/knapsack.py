@@ -74,9 +74,16 @@ def growth_table(what: str, sizes, problems) -> None:
         X, y = made_up(n, d - 1)
         times.append(fit_seconds(X, y, runs=1 if n * d > 20_000 else 3))
         messages = 8 * n * d * 128 / 1e6
-        rows.append([size, f"{n} x {d}", f"{times[-1]:.2f}",
-                     f"{times[-1] / n / d / 128 / 50 * 1e9:.1f}", f"{messages:.0f}",
-                     f"{peak_memory():.2f}"])  # fmt: skip
+        rows.append(
+            [
+                size,
+                f"{n} x {d}",
+                f"{times[-1]:.2f}",
+                f"{times[-1] / n / d / 128 / 50 * 1e9:.1f}",
+                f"{messages:.0f}",
+                f"{peak_memory():.2f}",
+            ]
+        )
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
     header = [what, "points x weights", "seconds", "ns a bin", "messages MB", "peak GB"]
     table(f"Growth with {what}: time ~ {what}^{exponent:.2f}", header, rows)

@@ -27,8 +27,18 @@ from bayespoint.engines.knapsack import propagation
 from papers.datasets import data_folder, load_uci
 
 SHARES, COSTS, BETAS = (0.0, 0.01, 0.02, 0.05, 0.1), (10.0, 30.0), (0.05, 0.1, 0.2, 0.4, 0.8)
-N_TRAIN = {"liver": 276, "heart": 216, "adult": 250, "synth": 150, "crabs": 100, "house-votes": 348,
-           "letter": 250, "dna": 200, "cells": 200, "german-credit": 250}  # fmt: skip
+N_TRAIN = {
+    "liver": 276,
+    "heart": 216,
+    "adult": 250,
+    "synth": 150,
+    "crabs": 100,
+    "house-votes": 348,
+    "letter": 250,
+    "dna": 200,
+    "cells": 200,
+    "german-credit": 250,
+}
 
 
 def load(name: str, folder: Path) -> tuple[NDArray, NDArray]:
@@ -84,8 +94,10 @@ def main() -> None:
         X, y = load(name, folder)
         every.append(np.mean([errors(X, y, n_train, s) for s in range(arguments.splits)], axis=0))
     for name, means in [*zip(N_TRAIN, every, strict=True), ("mean", np.mean(every, axis=0))]:
-        rows = [[f"{share:g}", *(f"{value:.1f}" for value in own.ravel())]
-                for share, own in zip(SHARES, means, strict=True)]  # fmt: skip
+        rows = [
+            [f"{share:g}", *(f"{value:.1f}" for value in own.ravel())]
+            for share, own in zip(SHARES, means, strict=True)
+        ]
         table(name, header, rows)
 
 

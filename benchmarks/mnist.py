@@ -37,9 +37,15 @@ def machine(cache_size: float, normalize: bool = True, n_samples: int = 10) -> B
     """The paper's machine: degree 5, ten permutations a class."""
     engine = PermutedPerceptron(n_samples=n_samples, cache_size=cache_size)
     return BayesPointClassifier(
-        kernel="poly", degree=5, gamma=1.0, coef0=1.0, normalize=normalize, engine=engine,
-        random_state=0, n_jobs=2,
-    )  # fmt: skip
+        kernel="poly",
+        degree=5,
+        gamma=1.0,
+        coef0=1.0,
+        normalize=normalize,
+        engine=engine,
+        random_state=0,
+        n_jobs=2,
+    )
 
 
 def features(X: np.ndarray) -> np.ndarray:
@@ -99,18 +105,31 @@ def main() -> None:
         memory = peak_memory() - base
         weights[cache_size] = clf.posterior_.weights
         times[cache_size] = fit
-        rows.append([
-            f"cache_size={cache_size}", f"{first:.1f}", f"{fit:.1f}", f"{floor:.1f}",
-            f"{fit / floor:.2f}", f"{memory:.1f}",
-            "yes" if np.array_equal(weights[cache_size], weights[2000]) else "NO",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"cache_size={cache_size}",
+                f"{first:.1f}",
+                f"{fit:.1f}",
+                f"{floor:.1f}",
+                f"{fit / floor:.2f}",
+                f"{memory:.1f}",
+                "yes" if np.array_equal(weights[cache_size], weights[2000]) else "NO",
+            ]
+        )
     predicting, floor = beside_floor(lambda: clf.decision_function(X_test), z_test, support)
     table(
         f"Fit: {len(support)} kernel rows x {len(z)} points x {z.shape[1]} numbers were needed",
-        ["normalised kernel, N = 10", "first fit s", "fit s", "floor s", "ratio", "memory GB",
-         "same bits"],
+        [
+            "normalised kernel, N = 10",
+            "first fit s",
+            "fit s",
+            "floor s",
+            "ratio",
+            "memory GB",
+            "same bits",
+        ],
         rows,
-    )  # fmt: skip
+    )
     print(f"cache_size=2000 takes {times[2000] / times[16000]:.2f} times as long as 16000")
     table(
         f"Predict {len(X_test)} digits",
@@ -134,17 +153,26 @@ def compare_with_svm(z, y, z_test, y_test, X, X_test) -> None:
         # On unit vectors the normalised kernel is a plain power, which libsvm computes fastest.
         svm, svm_seconds = timed(
             SVC(kernel="poly", degree=5, gamma=1.0, coef0=0.0, C=100, cache_size=6000).fit,
-            z[:m], y[:m],
-        )  # fmt: skip
+            z[:m],
+            y[:m],
+        )
         ours.append(seconds)
         theirs.append(svm_seconds)
-        rows.append([
-            f"m = {m}", f"{seconds:.1f}", f"{svm_seconds:.1f}", f"{svm_seconds / seconds:.1f}",
-            f"{100 * (1 - clf.score(X_test, y_test)):.2f}",
-            f"{100 * (1 - svm.score(z_test, y_test)):.2f}",
-        ])  # fmt: skip
-        table("Beside SVC (C = 100), the same kernel",
-              ["", "ours s", "SVC s", "times faster", "error %", "SVC error %"], rows)  # fmt: skip
+        rows.append(
+            [
+                f"m = {m}",
+                f"{seconds:.1f}",
+                f"{svm_seconds:.1f}",
+                f"{svm_seconds / seconds:.1f}",
+                f"{100 * (1 - clf.score(X_test, y_test)):.2f}",
+                f"{100 * (1 - svm.score(z_test, y_test)):.2f}",
+            ]
+        )
+        table(
+            "Beside SVC (C = 100), the same kernel",
+            ["", "ours s", "SVC s", "times faster", "error %", "SVC error %"],
+            rows,
+        )
     exponent = [np.polyfit(np.log(sizes), np.log(seconds), 1)[0] for seconds in (ours, theirs)]
     print(f"\ntime grows as m^{exponent[0]:.2f} (ours) and m^{exponent[1]:.2f} (SVC)")
 

@@ -94,7 +94,7 @@ def floor(folder: Path, d: int) -> None:
         ["Z^T Z, n d^2 flops", f"{1e6 * syrk:.2f}", f"{flops / syrk / 1e9:.1f} GFlop/s"],
         ["Z F, n d^2 flops", f"{1e6 * trmm:.2f}", f"{flops / trmm / 1e9:.1f} GFlop/s"],
         ["reading, 8 n d bytes", f"{1e6 * a_row:.2f}", f"{8 * d / a_row / 1e9:.1f} GB/s"],
-    ]  # fmt: skip
+    ]
     table(f"The floor of a round, {d} columns, one thread", ["", "µs a row", "speed"], rows)
 
 
@@ -106,8 +106,9 @@ def ratio(folder: Path, n: int, d: int) -> None:
     for name, engine in ENGINES.items():
         clf = BayesPointClassifier(kernel="linear", engine=engine)
         clf.fit(X[:500], y[:500])  # compiles
-        times = [(timed(clf.fit, X, y)[1], timed(clf.fit, from_npy(*paths))[1])
-                 for _ in range(REPEATS)]  # fmt: skip
+        times = [
+            (timed(clf.fit, X, y)[1], timed(clf.fit, from_npy(*paths))[1]) for _ in range(REPEATS)
+        ]
         inside, outside = np.min(times, axis=0)
         times = [f"{one:.2f}" for one in (inside, outside, outside / inside)]
         rows.append([name, clf.run_.n_iter, *times])
@@ -124,11 +125,16 @@ def large(folder: Path, n: int, d: int) -> None:
         command = [sys.executable, __file__, "--fit", name, str(folder)]
         found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         rounds, seconds = found["rounds"], found["seconds"]
-        rows.append([
-            name, found["summary"], f"{seconds:.0f}",
-            f"{n * (rounds + PASSES) / seconds / 1e6:.2f}",
-            f"{found['peak']:.2f}", f"{8 * n * d / 1e9:.1f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                name,
+                found["summary"],
+                f"{seconds:.0f}",
+                f"{n * (rounds + PASSES) / seconds / 1e6:.2f}",
+                f"{found['peak']:.2f}",
+                f"{8 * n * d / 1e9:.1f}",
+            ]
+        )
     header = ["engine", "run", "seconds", "million rows a second", "peak, GB", "file, GB"]
     table(f"{n} rows x {d} columns, out of core", header, rows)
 
@@ -162,10 +168,16 @@ def cost(folder: Path, n_measured: int, d: int, n: float = 1e9) -> None:
     rows = []
     for workers in (10, 100, 1000):
         moved = workers * (sums + model)
-        rows.append([
-            workers, f"{blocks / workers:.0f}", f"{n * a_row / workers:.1f}", f"{moved / 1e6:.1f}",
-            f"{moved / NETWORK:.3f}", f"{(moved + sites) / NETWORK:.0f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                workers,
+                f"{blocks / workers:.0f}",
+                f"{n * a_row / workers:.1f}",
+                f"{moved / 1e6:.1f}",
+                f"{moved / NETWORK:.3f}",
+                f"{(moved + sites) / NETWORK:.0f}",
+            ]
+        )
     header = ["workers", "blocks each", "work, s", "moved, MB", "network, s", "with sites, s"]
     table(f"Cost of a round on paper, {n:.0e} rows x {d} columns, 1 Gbit/s", header, rows)
 

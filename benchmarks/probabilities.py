@@ -37,10 +37,29 @@ MACHINES: dict[str, dict[str, Any]] = {
     "billiard, linear": {"kernel": "linear", "ridge": "mean", "engine": "billiard"},
     "knapsack": {"kernel": "linear", "engine": "knapsack"},
 }
-TUNED = ("australian", "contraceptive", "heart", "liver", "pima", "sonar", "crabs", "cells", "mdrr",
-         "soybean")  # fmt: skip
-OTHERS = ("breast", "musk", "cox2", "dhfr", "german-credit", "house-votes", "promoter", "ticdata",
-          "zoo")  # fmt: skip
+TUNED = (
+    "australian",
+    "contraceptive",
+    "heart",
+    "liver",
+    "pima",
+    "sonar",
+    "crabs",
+    "cells",
+    "mdrr",
+    "soybean",
+)
+OTHERS = (
+    "breast",
+    "musk",
+    "cox2",
+    "dhfr",
+    "german-credit",
+    "house-votes",
+    "promoter",
+    "ticdata",
+    "zoo",
+)
 TOO_WIDE = 100  # features, or 5 classes, with which knapsack takes minutes
 
 
@@ -68,8 +87,9 @@ def measure(name: str, folder: Any) -> None:
         oob = f"{1 - clf.oob_score_:.3f}" if hasattr(clf, "oob_score_") else ""
         error = f"{1 - clf.score(data.X_new, data.y_new):.3f}"
         size = f"{len(data.y)} x {data.X.shape[1]}, {data.y.max() + 1}"
-        rows.append([data_name, size, error, oob, f"{found:.3f}", f"{best:.3f}",
-                     f"{found / best:.3f}"])  # fmt: skip
+        rows.append(
+            [data_name, size, error, oob, f"{found:.3f}", f"{best:.3f}", f"{found / best:.3f}"]
+        )
     for words, tuned in (("mean, tuned on", True), ("mean, others", False)):
         rows.append([words, "", "", "", "", "", f"{np.mean(ratios[tuned]):.3f}"])
     table(name, ["", "points, classes", "error", "oob", "log-loss", "best", "ratio"], rows)
@@ -82,8 +102,15 @@ def digits(folder: Any) -> None:
     _, seconds = timed(clf.fit, data.X_train, data.y_train)
     found, best = judge(clf, data.X_test, data.y_test)
     error = 1 - clf.score(data.X_test, data.y_test)
-    row = ["MNIST", f"{error:.2%}", f"{1 - clf.oob_score_:.2%}", f"{found:.4f}", f"{best:.4f}",
-           f"{found / best:.3f}", f"{seconds:.0f} s"]  # fmt: skip
+    row = [
+        "MNIST",
+        f"{error:.2%}",
+        f"{1 - clf.oob_score_:.2%}",
+        f"{found:.4f}",
+        f"{best:.4f}",
+        f"{found / best:.3f}",
+        f"{seconds:.0f} s",
+    ]
     table("perceptron, poly", ["", "error", "oob", "log-loss", "best", "ratio", "fit"], [row])
 
 

@@ -104,8 +104,14 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    header = ["", "error %", "log-loss", "CPU s", "relevance of 20 %",
-              *(f"error with {size} features %" for size in SIZES)]  # fmt: skip
+    header = [
+        "",
+        "error %",
+        "log-loss",
+        "CPU s",
+        "relevance of 20 %",
+        *(f"error with {size} features %" for size in SIZES),
+    ]
     for name in SETS:
         splits = [load(name, options.data, 2240, 2 / 3, seed) for seed in range(options.splits)]
         means = np.mean([compare(data) for data in splits], axis=0)

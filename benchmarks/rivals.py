@@ -45,11 +45,39 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 
-TUNED = ("heart", "pima", "liver", "contraceptive", "crabs", "zoo", "soybean", "cells", "musk",
-         "dna", "letter", "cox2", "digits", "iris")  # fmt: skip
-SETS = ("golub", "promoter", "wine", "sonar", "synth", "dhfr", "house-votes", "mdrr",
-        "breast_cancer", "breast", "australian", "german-credit", "shuttle", "ticdata",
-        "adult")  # fmt: skip
+TUNED = (
+    "heart",
+    "pima",
+    "liver",
+    "contraceptive",
+    "crabs",
+    "zoo",
+    "soybean",
+    "cells",
+    "musk",
+    "dna",
+    "letter",
+    "cox2",
+    "digits",
+    "iris",
+)
+SETS = (
+    "golub",
+    "promoter",
+    "wine",
+    "sonar",
+    "synth",
+    "dhfr",
+    "house-votes",
+    "mdrr",
+    "breast_cancer",
+    "breast",
+    "australian",
+    "german-credit",
+    "shuttle",
+    "ticdata",
+    "adult",
+)
 OURS = "BayesPointClassifier"
 CURVES = ("adult", "census-income", "shuttle", "letter")  # rules saw rows of the second and last
 ROWS = (250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 100_000)
@@ -127,22 +155,26 @@ METHODS: dict[str, tuple[Callable[[Halves], Halves], Callable[[Halves], Any]]] =
     "CatBoost": (as_it_is, catboost),
     "LightGBM": (as_it_is, boosted("lightgbm", "LGBMClassifier", verbose=-1, n_jobs=1)),
     "XGBoost": (
-        as_it_is, boosted("xgboost", "XGBClassifier", n_jobs=1, enable_categorical=True),
+        as_it_is,
+        boosted("xgboost", "XGBClassifier", n_jobs=1, enable_categorical=True),
     ),
     "HistGradientBoosting": (
-        as_it_is, lambda d: HistGradientBoostingClassifier(random_state=0).fit(d.X, d.y),
+        as_it_is,
+        lambda d: HistGradientBoostingClassifier(random_state=0).fit(d.X, d.y),
     ),
     "EBM": (as_it_is, boosted("interpret.glassbox", "ExplainableBoostingClassifier", n_jobs=1)),
     "RealMLP": (as_it_is, network("RealMLP_TD_Classifier")),
     "TabM": (as_it_is, network("TabM_D_Classifier")),
     "RandomForest": (
-        as_numbers, lambda d: RandomForestClassifier(random_state=0).fit(d.X, d.y),
+        as_numbers,
+        lambda d: RandomForestClassifier(random_state=0).fit(d.X, d.y),
     ),
     "SVC, tuned, calibrated": (standardised, support_vectors),
     "LogisticRegression": (
-        standardised, lambda d: LogisticRegression(max_iter=5000).fit(d.X, d.y),
+        standardised,
+        lambda d: LogisticRegression(max_iter=5000).fit(d.X, d.y),
     ),
-}  # fmt: skip
+}
 
 
 def tried(prepare: Callable, fit: Callable, data: Halves) -> list[float]:
@@ -201,13 +233,27 @@ def summary(results: dict[str, dict[str, list]]) -> None:
         p = wilcoxon(difference).pvalue if difference.any() else 1.0
         against = f"{(difference > 0).sum()}-{(difference < 0).sum()} (p {p:.2g})"
         costs = np.nanmedian(means[:, k, n + 1 :], axis=0)
-        rows.append([
-            names[k], *(f"{rank:.2f}" for rank in ranks[:, k].mean(axis=0)),
-            f"{losses[:, k].mean():.4f}", f"{100 * means[:, k, n].mean():+.1f}",
-            "" if k == 0 else against, *(f"{cost:.2g}" for cost in costs),
-        ])  # fmt: skip
-    header = ["mean rank", *MEASURES, "mean log-loss", "bias %", "won-lost in log-loss",
-              "fit, CPU s", "row, ms", "1000 rows, ms", "MB"]  # fmt: skip
+        rows.append(
+            [
+                names[k],
+                *(f"{rank:.2f}" for rank in ranks[:, k].mean(axis=0)),
+                f"{losses[:, k].mean():.4f}",
+                f"{100 * means[:, k, n].mean():+.1f}",
+                "" if k == 0 else against,
+                *(f"{cost:.2g}" for cost in costs),
+            ]
+        )
+    header = [
+        "mean rank",
+        *MEASURES,
+        "mean log-loss",
+        "bias %",
+        "won-lost in log-loss",
+        "fit, CPU s",
+        "row, ms",
+        "1000 rows, ms",
+        "MB",
+    ]
     table(f"Mean ranks over {len(results)} sets, medians of costs", header, rows)
     by_set(results, names)
 

@@ -171,9 +171,11 @@ def cores() -> None:
         seconds = []
         for n_chains in (1, 2):
             engine = GibbsSampler(
-                n_samples=100 * n_chains, thin=max(20, int(4e7 / m**2)), n_chains=n_chains,
+                n_samples=100 * n_chains,
+                thin=max(20, int(4e7 / m**2)),
+                n_chains=n_chains,
                 directions="isotropic",
-            )  # fmt: skip
+            )
             clf = BayesPointClassifier(
                 engine=engine, fit_intercept=False, random_state=0, n_jobs=n_chains
             )
@@ -228,9 +230,12 @@ def outputs() -> None:
             row = [name, q]
             for directions, thin in (("isotropic", 100), ("auto", 10)):
                 engine = GibbsSampler(
-                    label_noise=q, n_samples=4000, thin=thin, burn_in=50 * thin,
+                    label_noise=q,
+                    n_samples=4000,
+                    thin=thin,
+                    burn_in=50 * thin,
                     directions=directions,
-                )  # fmt: skip
+                )
                 clf = BayesPointClassifier(kernel="precomputed", engine=engine, random_state=0)
                 clf.fit(gram, y)
                 seconds = spent(clf.fit, gram, y)
@@ -302,9 +307,15 @@ def beside_svm(
     spread, error = r_hat(outputs), 1 - clf.score(X_test, data.y_test)
     return [
         [name, f"SVC, C = {best:g}", f"{errors[best]:.2%}", f"{spent_on_all:.0f}", "", ""],
-        ["", "GibbsSampler", f"{error:.2%}", f"{seconds:.0f}", f"{np.median(spread):.3f}",
-         f"{spread.max():.3f}"],
-    ]  # fmt: skip
+        [
+            "",
+            "GibbsSampler",
+            f"{error:.2%}",
+            f"{seconds:.0f}",
+            f"{np.median(spread):.3f}",
+            f"{spread.max():.3f}",
+        ],
+    ]
 
 
 def unit_features(X: np.ndarray) -> np.ndarray:
@@ -314,9 +325,13 @@ def unit_features(X: np.ndarray) -> np.ndarray:
 
 
 PARTS = {
-    "steps": steps, "rivals": rivals, "cores": cores, "adapted": adapted, "outputs": outputs,
+    "steps": steps,
+    "rivals": rivals,
+    "cores": cores,
+    "adapted": adapted,
+    "outputs": outputs,
     "thousands": thousands,
-}  # fmt: skip
+}
 
 
 def main() -> None:

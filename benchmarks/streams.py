@@ -77,9 +77,16 @@ def compare(title: str, X: Any, y: NDArray, groups: list[str]) -> None:
         for name, contender, most in contenders[group]()
     ]
     header = [
-        "", "rows", "log-loss", "later", "first 100 000", "first 1 000 000", "calibration error",
-        "rows/s learned", "in all",
-    ]  # fmt: skip
+        "",
+        "rows",
+        "log-loss",
+        "later",
+        "first 100 000",
+        "first 1 000 000",
+        "calibration error",
+        "rows/s learned",
+        "in all",
+    ]
     table(f"{title}: predict {BATCH} rows, then learn from them", header, rows)
 
 
@@ -239,9 +246,12 @@ class River(Contender):
     """A model of river, which learns row by row from dictionaries."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        return np.array([
-            self.model.predict_proba_one(dict.fromkeys(columns, 1))[True] for columns in rows_of(X)
-        ])  # fmt: skip
+        return np.array(
+            [
+                self.model.predict_proba_one(dict.fromkeys(columns, 1))[True]
+                for columns in rows_of(X)
+            ]
+        )
 
     def learn(self, X: Any, y: NDArray) -> None:
         for columns, label in zip(rows_of(X), y, strict=True):
@@ -280,9 +290,15 @@ def judged(name: str, contender: Callable[[], Any], X: Any, y: NDArray) -> list[
     later = f"{loss[CHOSEN_ON:].mean():.4f}" if len(loss) > CHOSEN_ON else ""
     firsts = [f"{loss[:n].mean():.4f}" if len(loss) >= n else "" for n in (100_000, 1_000_000)]
     found = [
-        name, len(y), f"{loss.mean():.4f}", later, *firsts,
-        f"{calibration_error(p, y):.4f}", f"{len(y) / learning:,.0f}", f"{len(y) / seconds:,.0f}",
-    ]  # fmt: skip
+        name,
+        len(y),
+        f"{loss.mean():.4f}",
+        later,
+        *firsts,
+        f"{calibration_error(p, y):.4f}",
+        f"{len(y) / learning:,.0f}",
+        f"{len(y) / seconds:,.0f}",
+    ]
     print(*found, sep="  ", flush=True)
     return found
 

@@ -83,10 +83,18 @@ def main() -> None:
             draws = [compare(X, y, near, seed) for seed in range(given.draws)]
             own, same, other, fit_time, own_time, fold_time = np.mean(draws, axis=0)
             won += own >= np.array([same, other]) - ROUNDING
-            rows.append([
-                name, len(y), f"{own:.3f}", f"{same:.3f}", f"{other:.3f}", f"{fit_time:.1f} s",
-                f"{1e3 * own_time:.1f} ms", f"{fold_time:.1f} s",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    len(y),
+                    f"{own:.3f}",
+                    f"{same:.3f}",
+                    f"{other:.3f}",
+                    f"{fit_time:.1f} s",
+                    f"{1e3 * own_time:.1f} ms",
+                    f"{fold_time:.1f} s",
+                ]
+            )
         heads = ["", "rows", "ours", "same, folds", "logistic, folds", "fit", "suspects", "folds"]
         where = "where classes are near" if near else "at random"
         score = f"ours is at least as good on {won[0]} and {won[1]} of {len(rows)}"

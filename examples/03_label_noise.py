@@ -35,9 +35,13 @@ for ax, q in zip(axes, (0.1, 0.2, 0.3), strict=True):
     outputs = clf.sample_outputs(plane)[:, :, 0]
     votes = np.sign(outputs).mean(axis=1).reshape(75, 90)
     ax.contourf(
-        first, second, votes, levels=np.linspace(-1, 1, 21), cmap=colours(VERMILION, "white", BLUE),
+        first,
+        second,
+        votes,
+        levels=np.linspace(-1, 1, 21),
+        cmap=colours(VERMILION, "white", BLUE),
         alpha=0.45,
-    )  # fmt: skip
+    )
     for output in outputs[:, ::50].T:
         ax.contour(
             first, second, output.reshape(75, 90), levels=[0], colors=INK, linewidths=0.6, alpha=0.6

@@ -41,9 +41,15 @@ panels = (
 )
 for ax, (title, values, cmap, (low, high)) in zip(axes, panels, strict=True):
     image = ax.pcolormesh(
-        first, second, values.reshape(80, 100), cmap=cmap, vmin=low, vmax=high, shading="gouraud",
+        first,
+        second,
+        values.reshape(80, 100),
+        cmap=cmap,
+        vmin=low,
+        vmax=high,
+        shading="gouraud",
         rasterized=True,
-    )  # fmt: skip
+    )
     ax.scatter(*X.T, c=np.where(y == 1, BLUE, VERMILION), s=9, edgecolor="white", linewidth=0.4)
     ax.set(title=title, xlabel="$x_1$")
     ax.grid(False)

@@ -23,9 +23,13 @@ from bayespoint.tools.plots import BLUE, INK
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
 clf = BayesPointClassifier(
-    kernel="poly", degree=5, gamma=1, normalize=True, engine=PermutedPerceptron(n_samples=20),
+    kernel="poly",
+    degree=5,
+    gamma=1,
+    normalize=True,
+    engine=PermutedPerceptron(n_samples=20),
     random_state=0,
-).fit(X_train, y_train)  # fmt: skip
+).fit(X_train, y_train)
 
 fig, ax = plt.subplots(figsize=(6.4, 4))
 outputs = clf.sample_outputs(X_test)

@@ -32,13 +32,20 @@ clf = BayesPointClassifier(
 curves = {
     strategy: [
         learn_actively(
-            clf, pool, lambda i: label(pool[i]), start=6, n_queries=24, strategy=strategy,
-            X_test=test, y_test=label(test), random_state=seed,
+            clf,
+            pool,
+            lambda i: label(pool[i]),
+            start=6,
+            n_queries=24,
+            strategy=strategy,
+            X_test=test,
+            y_test=label(test),
+            random_state=seed,
         )
         for seed in range(5)
     ]
     for strategy in ("entropy", "random")
-}  # fmt: skip
+}
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 across = np.linspace(-2, 2, 200)

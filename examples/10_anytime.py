@@ -49,9 +49,13 @@ ax.legend()
 # many samples it has.
 
 clf = BayesPointClassifier(
-    kernel="poly", degree=5, gamma=1, normalize=True, random_state=0,
+    kernel="poly",
+    degree=5,
+    gamma=1,
+    normalize=True,
+    random_state=0,
     engine=PermutedPerceptron(n_samples=10_000, max_time=0.3),
-)  # fmt: skip
+)
 start = time.perf_counter()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", StoppedEarlyWarning)

@@ -32,9 +32,13 @@ for ax, how in zip(axes, ("one_vs_rest", "joint"), strict=True):
     for c, colour in enumerate((BLUE, INK, VERMILION)):
         share = np.where(p.argmax(axis=2) == c, p[..., c], np.nan)
         ax.contourf(
-            grid[..., 0], grid[..., 1], share, levels=np.linspace(1 / 3, 1, 8),
-            cmap=colours("white", colour), alpha=0.5,
-        )  # fmt: skip
+            grid[..., 0],
+            grid[..., 1],
+            share,
+            levels=np.linspace(1 / 3, 1, 8),
+            cmap=colours("white", colour),
+            alpha=0.5,
+        )
         ax.plot(*X_train[y_train == c].T, "o", color=colour, markersize=4)
     loss, error = log_loss(y_test, clf.predict_proba(X_test)), 1 - clf.score(X_test, y_test)
     ax.set(title=f"{how}: error {100 * error:.1f} %, log-loss {loss:.3f}", xlabel="feature 1")

@@ -92,9 +92,13 @@ def draw_data(seed: int, size: int = SIZE) -> tuple[NDArray[np.float64], NDArray
 def machine(width: float, seed: int, **parameters: object) -> BayesPointClassifier:
     """The Gibbs sampler with a kernel of this width."""
     return BayesPointClassifier(
-        kernel="rbf", gamma=1 / (2 * width**2), engine=GibbsSampler(**parameters),  # type: ignore[arg-type]
-        temperature=1.0, random_state=seed, n_jobs=-1,
-    )  # fmt: skip
+        kernel="rbf",
+        gamma=1 / (2 * width**2),
+        engine=GibbsSampler(**parameters),  # type: ignore[arg-type]
+        temperature=1.0,
+        random_state=seed,
+        n_jobs=-1,
+    )
 
 
 def fit(clf: BayesPointClassifier, X: NDArray, y: NDArray) -> float:
@@ -111,18 +115,27 @@ def solve_diversity(X: NDArray, y: NDArray, thin: int, seed: int) -> list[Divers
     runs = []
     for q in NOISES:
         clf = machine(
-            WIDTH, seed, label_noise=q, burn_in=10 * thin, thin=thin, n_samples=200,
+            WIDTH,
+            seed,
+            label_noise=q,
+            burn_in=10 * thin,
+            thin=thin,
+            n_samples=200,
             directions="adapted",
-        )  # fmt: skip
+        )
         r_hat = fit(clf, X, y)
         signs = np.sign(clf.sample_outputs(X)[:, :, 0])
         outputs = clf.sample_outputs(grid)[:, ::4, 0]
         runs.append(
             Diversity(
-                q, float((signs != y[:, None]).sum(axis=0).mean()), pairs_that_differ(signs),
-                pairs_that_differ(np.sign(outputs)), r_hat, outputs[:, :N_SHOWN].T,
+                q,
+                float((signs != y[:, None]).sum(axis=0).mean()),
+                pairs_that_differ(signs),
+                pairs_that_differ(np.sign(outputs)),
+                r_hat,
+                outputs[:, :N_SHOWN].T,
             )
-        )  # fmt: skip
+        )
     return runs
 
 
@@ -178,11 +191,16 @@ def solve_evidence(X: NDArray, y: NDArray, thin: int, seed: int) -> list[WidthEv
         curve = np.array([posterior.log_evidence_at(q)[0] for q in RATES])
         runs.append(
             WidthEvidence(
-                width, curve, float(posterior.label_noise[0]), float(clf.log_evidence_[0]),
-                float(posterior.log_evidence_error[0]), error_of(clf),
-                [error_of(other) for other in others], r_hat,
+                width,
+                curve,
+                float(posterior.label_noise[0]),
+                float(clf.log_evidence_[0]),
+                float(posterior.log_evidence_error[0]),
+                error_of(clf),
+                [error_of(other) for other in others],
+                r_hat,
             )
-        )  # fmt: skip
+        )
     return runs
 
 
@@ -193,10 +211,11 @@ def evidence_table(runs: Sequence[WidthEvidence]) -> Table:
         Row(
             f"width {run.width:g}",
             [run.best_rate, run.best, run.test_error, *run.test_errors],
-            verdict(run, largest), [None, run.error],
+            verdict(run, largest),
+            [None, run.error],
         )
         for run in runs
-    ]  # fmt: skip
+    ]
     columns = [Column("best q", 3), Column("log evidence"), Column("error %", 1)]
     columns += [Column(f"q = {q:g}", 1) for q in NOISES]
     caption = (

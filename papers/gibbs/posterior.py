@@ -128,9 +128,13 @@ def posterior_figure(posteriors: Sequence[SpherePosterior]) -> Figure:
         drawing, axes = new_panels(2, len(posteriors), 9.2, 5.6)
         for (exact, sampled), run in zip(axes.T, posteriors, strict=True):
             image = paint(
-                exact, run.log_posterior, longitude, latitude,
-                cmap=colours("white", BLUE, INK).reversed(), aspect="auto",
-            )  # fmt: skip
+                exact,
+                run.log_posterior,
+                longitude,
+                latitude,
+                cmap=colours("white", BLUE, INK).reversed(),
+                aspect="auto",
+            )
             drawing.colorbar(image, ax=exact)
             exact.set_title(f"m = {run.m}")
             east, north = angles(run.draws.reshape(-1, 3))

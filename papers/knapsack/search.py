@@ -227,6 +227,11 @@ def score_fold(
 
     with config_context(enable_metadata_routing=False):  # the weights are those of the classifier
         return cross_validate(
-            with_values(machine, float(C), float(betas[0])), X, y, cv=[fold], scoring=score_betas,
-            params=None if weight is None else params, error_score="raise",
-        )  # fmt: skip
+            with_values(machine, float(C), float(betas[0])),
+            X,
+            y,
+            cv=[fold],
+            scoring=score_betas,
+            params=None if weight is None else params,
+            error_score="raise",
+        )

@@ -129,9 +129,12 @@ def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErro
     errors[OURS], chosen[OURS] = error(ours), list(ours.best_params_.values())
     errors[DEFAULT] = error(machine(KnapsackPropagation()).fit(X, y))
     knapsack = KnapsackCV(
-        machine(KnapsackPropagation(**VARIANT)), Cs=grids.costs, betas=grids.betas, rule="best",
+        machine(KnapsackPropagation(**VARIANT)),
+        Cs=grids.costs,
+        betas=grids.betas,
+        rule="best",
         cv=folds,
-    ).fit(X, y)  # fmt: skip
+    ).fit(X, y)
     fitted = {knapsack.best_params_["C"]: knapsack.best_estimator_}
     for method, betas in ((KNAP, grids.betas), (MODE, [np.inf]), (ONE, [1.0])):
         pair = best_pair(knapsack.cv_results_, betas)

@@ -37,8 +37,12 @@ PATH = np.geomspace(5.0, 50.0, 10)  # values of beta in Figure 1a
 ANGLES = np.linspace(-0.25, 1.75, 101)  # of w, in radians; the optimum is pi / 4
 OFFSETS = np.linspace(-1.5, 1.5, 76)
 LENGTHS = np.linspace(0.2, 6.0, 30)  # of w: 1 / |w| is the width of the margin
-PRINTED = {("SVM", False): 7.87, ("SVM", True): 7.94, ("knapsack, β = 1", False): 7.87,
-           ("knapsack, β = 1", True): 7.87}  # fmt: skip
+PRINTED = {
+    ("SVM", False): 7.87,
+    ("SVM", True): 7.94,
+    ("knapsack, β = 1", False): 7.87,
+    ("knapsack, β = 1", True): 7.87,
+}
 FAINT = 0.3  # power of the posterior that is painted: its peaks alone would be a few dots
 MARKS: dict[str, dict[str, Any]] = {
     "MAP": {"marker": "x", "color": VERMILION},

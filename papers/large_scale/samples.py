@@ -151,11 +151,14 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
     measured = errors.curve.error_at(RATES)
     rows = [
         error_row(
-            f"{100 * rate:.0f} % rejected", float(error), n - round(n * rate), value,
+            f"{100 * rate:.0f} % rejected",
+            float(error),
+            n - round(n * rate),
+            value,
             f"{100 * (error - measured[0]):+.2f} against none rejected" if rate else "",
         )
         for rate, error, value in zip(RATES, measured, printed, strict=True)
-    ]  # fmt: skip
+    ]
     caption = (
         f"Error on the accepted points, least certain rejected first. {INTERVAL} The rows share "
         "their test points, so they are not independent."

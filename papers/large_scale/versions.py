@@ -113,14 +113,23 @@ def versions_figure(runs: Sequence[Errors]) -> Figure:
         quantile_plot.plot(reference, reference, color=INK, linewidth=0.8)
         for run, (colour, line, marker) in zip(runs, SAMPLERS, strict=True):
             histograms.hist(
-                100 * run.errors, edges, histtype="step", color=colour, linestyle=line,
-                linewidth=1.5, label=run.name,
-            )  # fmt: skip
+                100 * run.errors,
+                edges,
+                histtype="step",
+                color=colour,
+                linestyle=line,
+                linewidth=1.5,
+                label=run.name,
+            )
             if run is not runs[1]:
                 quantile_plot.plot(
-                    reference, quantiles[run.name], marker, color=colour, markersize=4,
+                    reference,
+                    quantiles[run.name],
+                    marker,
+                    color=colour,
+                    markersize=4,
                     label=run.name,
-                )  # fmt: skip
+                )
         histograms.set(xlabel="test error of a sample, %", ylabel="samples")
         quantile_plot.set(xlabel="test error of Gibbs samples, %", ylabel="of other samples, %")
         histograms.legend()

@@ -144,10 +144,15 @@ def trained(images: Any, y: NDArray, choice: Choice, context: Context, seed: int
 
     def machine(number: int = 0) -> BayesPointClassifier:
         return BayesPointClassifier(
-            kernel="poly", degree=choice.degree, gamma=gamma, coef0=1, normalize=True,
-            engine=PermutedPerceptron(n_samples=N_SAMPLES), device=context.device,
+            kernel="poly",
+            degree=choice.degree,
+            gamma=gamma,
+            coef0=1,
+            normalize=True,
+            engine=PermutedPerceptron(n_samples=N_SAMPLES),
+            device=context.device,
             random_state=seed + APART * number,
-        )  # fmt: skip
+        )
 
     first = machine().fit(X, y)
     if not choice.shift and not choice.copies:
@@ -191,11 +196,13 @@ def rejection_table(
     printed = PUBLISHED.get(best.shift) if context.full and best.deskew else None
     rows = [
         error_row(
-            f"{100 * rate:.0f} % rejected", float(error), n - round(n * rate),
+            f"{100 * rate:.0f} % rejected",
+            float(error),
+            n - round(n * rate),
             printed if rate == 0 else None,
         )
         for rate, error in zip(RATES, errors.mean(axis=0), strict=True)
-    ]  # fmt: skip
+    ]
     spread = 100 * standard_error(errors[:, 0])
     caption = (
         f"Mean error of {len(errors)} seeds ({best}) on the accepted test points, least certain "

@@ -14,9 +14,19 @@ __all__ = ["BayesPointClassifier", "__version__", "load", "save"]
 MODULES = {"BayesPointClassifier": "classifier.estimator", "load": "storage", "save": "storage"}
 # Parts that need no extra, as in bayespoint.reject.SelectiveClassifier.
 PARTS = (
-    "active", "engines", "exceptions", "kernels", "posteriors", "reject", "reports", "rows",
-    "selection", "storage", "testing", "tools",
-)  # fmt: skip
+    "active",
+    "engines",
+    "exceptions",
+    "kernels",
+    "posteriors",
+    "reject",
+    "reports",
+    "rows",
+    "selection",
+    "storage",
+    "testing",
+    "tools",
+)
 
 
 def __getattr__(name: str) -> Any:

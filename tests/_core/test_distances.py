@@ -12,8 +12,10 @@ APART = np.abs(A[:, None] - B)  # of all pairs along each axis
 def test_sums_over_the_axes():
     found = _core.distances.along_axes(A, np.ascontiguousarray(B.T))
     np.testing.assert_allclose(found, APART.sum(axis=2), rtol=1e-14)
-    assert np.array_equal(_core.distances.along_axes(A, np.ascontiguousarray(A.T)).T,
-                          _core.distances.along_axes(A, np.ascontiguousarray(A.T)))  # fmt: skip
+    assert np.array_equal(
+        _core.distances.along_axes(A, np.ascontiguousarray(A.T)).T,
+        _core.distances.along_axes(A, np.ascontiguousarray(A.T)),
+    )
 
 
 def test_weighted_sums_over_the_pairs():

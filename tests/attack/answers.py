@@ -152,9 +152,17 @@ class Asked:
 
 
 QUESTIONS = [
-    "sets", "sets", "explained", "suspects", "selected", "queried", "drawn", "moments", "exported",
+    "sets",
+    "sets",
+    "explained",
+    "suspects",
+    "selected",
+    "queried",
+    "drawn",
+    "moments",
+    "exported",
     "threads",
-]  # fmt: skip
+]
 
 
 def asked(one: Asked) -> str:
@@ -186,10 +194,12 @@ def attack(kind: str, seed: int) -> tuple[str, Outcome]:
         X = converted(X, str(rng.choice(["f8", "f8", "f8", "f4", "i8", "fortran"])))
     groups = GROUPS[str(rng.choice(list(GROUPS)))](len(y), rng) if rng.random() < 0.3 else None
     clf = BayesPointClassifier(
-        engine=ENGINES[engine], kernel=KERNELS[kernel], random_state=0,
+        engine=ENGINES[engine],
+        kernel=KERNELS[kernel],
+        random_state=0,
         multi_class=["auto", "auto", "auto", "ordinal", "joint"][rng.integers(5)],
         class_weight=[None, None, None, "balanced"][rng.integers(4)],
-    )  # fmt: skip
+    )
     new = X[rng.permutation(len(X))[:6]] if len(X) else X
     if rng.random() < 0.5 and new.size and new.dtype.kind == "f":
         with np.errstate(all="ignore"):

@@ -182,11 +182,12 @@ def attack(kind: str, seed: int) -> tuple[str, Outcome]:
     engine, done = str(rng.choice(LEARNS)), []
     X, y = blobs(rng, 30, 3, int(rng.integers(2, 4)))
     clf = BayesPointClassifier(
-        engine=ENGINES[engine], random_state=0,
+        engine=ENGINES[engine],
+        random_state=0,
         kernel=["linear", "linear", "auto"][rng.integers(3)],
         multi_class=["auto", "auto", "joint"][rng.integers(3)],
         class_weight=[None, None, None, "balanced"][rng.integers(4)],
         standardize=["auto", "auto", True][rng.integers(3)],
-    )  # fmt: skip
+    )
     outcome = judged(lambda: taught(clf, (X, y), done, rng), SECONDS)
     return f"{engine}, {clf.kernel}, {clf.multi_class}, {done}", outcome

@@ -17,22 +17,65 @@ from tests.helpers.labelling import line_pool, make_session
 from bayespoint.active.labelling.server import LabelServer
 
 VALUES = [
-    None, True, -1, 0, 1.5, 10**30, "", "1", "yes", "\ud800", [], {}, [[1]], {"row": 1}, "x" * 2000,
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    10**30,
+    "",
+    "1",
+    "yes",
+    "\ud800",
+    [],
+    {},
+    [[1]],
+    {"row": 1},
+    "x" * 2000,
+]
 METHODS = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "", "GET GET", "\x00", "PRI"]
 PLACES = [
-    "state?tab=one", "answer", "undo", "begin", "image/0", "export/labelled.csv", "page.js", "",
-    "state?tab=" + "x" * 3000, "%00", "..%2f..%2fetc/passwd", "state?tab=%ff", "answer?tab",
-]  # fmt: skip
+    "state?tab=one",
+    "answer",
+    "undo",
+    "begin",
+    "image/0",
+    "export/labelled.csv",
+    "page.js",
+    "",
+    "state?tab=" + "x" * 3000,
+    "%00",
+    "..%2f..%2fetc/passwd",
+    "state?tab=%ff",
+    "answer?tab",
+]
 HEADERS = [
-    "Content-Length: 2", "Content-Length: 99", "Content-Length: x", "Transfer-Encoding: chunked",
-    "Content-Length: 2\r\nContent-Length: 3", "Origin: null", "Expect: 100-continue",
-    "Content-Type: text/plain", "X: " + "y" * 70_000, ": ", "Connection: close", "Range: bytes=0-1",
-]  # fmt: skip
+    "Content-Length: 2",
+    "Content-Length: 99",
+    "Content-Length: x",
+    "Transfer-Encoding: chunked",
+    "Content-Length: 2\r\nContent-Length: 3",
+    "Origin: null",
+    "Expect: 100-continue",
+    "Content-Type: text/plain",
+    "X: " + "y" * 70_000,
+    ": ",
+    "Connection: close",
+    "Range: bytes=0-1",
+]
 BODIES = [
-    b"", b"{}", b"[]", b"{", b"\xff\xfe", b"[" * 9000, b'{"tab": 1}', b"null", b'"x"',
-    b'{"tab": "one", "row": 0, "label": "yes"}', b'{"tab": "one", "row": 1e999, "label": null}',
-]  # fmt: skip
+    b"",
+    b"{}",
+    b"[]",
+    b"{",
+    b"\xff\xfe",
+    b"[" * 9000,
+    b'{"tab": 1}',
+    b"null",
+    b'"x"',
+    b'{"tab": "one", "row": 0, "label": "yes"}',
+    b'{"tab": "one", "row": 1e999, "label": null}',
+]
 EDITS = ["value", "drop key", "drop line", "copy line", "swap", "bytes", "number"]
 UNKNOWN = (b"501", b"505")  # a method, a version of HTTP
 

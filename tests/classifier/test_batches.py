@@ -194,8 +194,10 @@ def test_pruning_keeps_predictions_within_its_bound(decay, tmp_path):
     least = 0.03
     n_pruned = clf.posterior_.prune(least)
     assert n_pruned > 10
-    mean, variance = (np.abs(*np.diff([a, b], axis=0)) for a, b in
-                      zip(before, clf.posterior_.moments(X), strict=True))  # fmt: skip
+    mean, variance = (
+        np.abs(*np.diff([a, b], axis=0))
+        for a, b in zip(before, clf.posterior_.moments(X), strict=True)
+    )
     entries = np.diff(X.indptr)
     V = 0.25 * np.square(X.toarray()).sum(axis=1)
     assert (mean[..., 0] <= np.sqrt(2 * least * entries * V)).all()

@@ -204,8 +204,10 @@ def test_estimates_are_numbers():
     assert small < 0.2 and small >= 0.1 and not small > 0.1
     assert sorted([large, small]) == [small, large]
     assert (f"{small:.0%}", f"{small}", str(small)) == (
-        "10% (5% to 20%)", "0.100 (0.050 to 0.200)", "0.100 (0.050 to 0.200)",
-    )  # fmt: skip
+        "10% (5% to 20%)",
+        "0.100 (0.050 to 0.200)",
+        "0.100 (0.050 to 0.200)",
+    )
     assert str(Estimate(0.0246, 0.00691, 0.0612)) == "0.0246 (0.0069 to 0.0612)"
     assert str(Estimate(234.0, 0.7, 1234.5)) == "234 (1 to 1234)"
     assert str(Estimate(0.0, 0.0, 0.0)) == "0.00 (0.00 to 0.00)"

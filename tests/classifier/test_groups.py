@@ -186,14 +186,18 @@ X, Y, GROUPS = noisy_copies(10, 3)
 LOST = [None, *GROUPS[1:]]
 
 
-@pytest.mark.parametrize(("settings", "groups", "words"), [
-    ({}, GROUPS[:-1], "one entry for each row. Got 29 for 30"),
-    ({}, LOST, "missing entries .1, the first one at row 0"),
-    ({}, np.where(GROUPS == 0, np.nan, GROUPS), "missing entries .3"),
-    ({}, np.zeros(30), "at least two"),
-    ({"engine": "gibbs", "kernel": "linear"}, GROUPS, "GibbsSampler cannot leave groups out"),
-    ({"engine": "factorised-ep", "kernel": "linear"}, GROUPS, "cannot leave groups out"),
-], ids=["length", "none", "nan", "single", "gibbs", "factorised"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "groups", "words"),
+    [
+        ({}, GROUPS[:-1], "one entry for each row. Got 29 for 30"),
+        ({}, LOST, "missing entries .1, the first one at row 0"),
+        ({}, np.where(GROUPS == 0, np.nan, GROUPS), "missing entries .3"),
+        ({}, np.zeros(30), "at least two"),
+        ({"engine": "gibbs", "kernel": "linear"}, GROUPS, "GibbsSampler cannot leave groups out"),
+        ({"engine": "factorised-ep", "kernel": "linear"}, GROUPS, "cannot leave groups out"),
+    ],
+    ids=["length", "none", "nan", "single", "gibbs", "factorised"],
+)
 def test_errors_in_words(settings, groups, words):
     with pytest.raises(ValueError, match=words):
         BayesPointClassifier(**settings).fit(X, Y, groups=groups)

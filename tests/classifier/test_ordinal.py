@@ -84,8 +84,10 @@ def test_ordered_categories_bring_their_order():
     labels = pandas.Series(pandas.Categorical(NAMES[y], categories=NAMES, ordered=True))
     clf = ordinal().fit(X, labels)
     assert clf.coding_.setting == NAMES.tolist()
-    assert (clone(clf).set_params(multi_class=NAMES.tolist()).fit(X, NAMES[y]).predict(X) ==
-            clf.predict(X)).all()  # fmt: skip
+    assert (
+        clone(clf).set_params(multi_class=NAMES.tolist()).fit(X, NAMES[y]).predict(X)
+        == clf.predict(X)
+    ).all()
 
 
 def test_the_median_is_nearer():
@@ -94,8 +96,10 @@ def test_the_median_is_nearer():
     median = ordinal(decision="median").fit(X[:150], y[:150])
     np.testing.assert_allclose(likely.predict_proba(X), median.predict_proba(X))
     p = likely.predict_proba(X[150:])
-    expected = [(p * np.abs(np.arange(8) - one.predict(X[150:])[:, None])).sum(axis=1).mean()
-                for one in (likely, median)]  # fmt: skip
+    expected = [
+        (p * np.abs(np.arange(8) - one.predict(X[150:])[:, None])).sum(axis=1).mean()
+        for one in (likely, median)
+    ]
     assert expected[1] < expected[0]
     with pytest.raises(ValueError, match=r"'decision'.*where multi_class is not 'ordinal'"):
         BayesPointClassifier(decision="median").fit(X, y)
@@ -216,8 +220,10 @@ def test_a_report_has_distances(tmp_path):
     text = ordinal(multi_class=NAMES.tolist(), kernel="linear").fit(X[:150], NAMES[y[:150]])
     measured = measure(text, X[150:], NAMES[y[150:]])
     ranks = {name: rank for rank, name in enumerate(NAMES)}
-    away = [abs(ranks[one] - ranks[other])
-            for one, other in zip(text.predict(X[150:]), NAMES[y[150:]], strict=True)]  # fmt: skip
+    away = [
+        abs(ranks[one] - ranks[other])
+        for one, other in zip(text.predict(X[150:]), NAMES[y[150:]], strict=True)
+    ]
     assert measured.metrics["mean_absolute_error"].value == pytest.approx(np.mean(away))
     assert measured.baseline["mean_absolute_error"] > measured.metrics["mean_absolute_error"].value
     page = write_evaluation(measured, tmp_path / "page.html").read_text(encoding="utf-8")

@@ -119,8 +119,12 @@ class InOrderOfArrival:
         numbers = self.rng.permutation(len(blocks))
         with thread_pool(1):
             found = [run_on_block(blocks, k, function, arguments[k], shared) for k in numbers]
-        kept = [own for _, (own, _) in sorted(zip(numbers.tolist(), found, strict=True),
-                                              key=lambda pair: pair[0])]  # fmt: skip
+        kept = [
+            own
+            for _, (own, _) in sorted(
+                zip(numbers.tolist(), found, strict=True), key=lambda pair: pair[0]
+            )
+        ]
         total = found[0][1]
         for _, one in found[1:]:
             total = total.merge(one)

@@ -126,9 +126,12 @@ def test_help_has_room_for_words_on_a_narrow_terminal(name, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "option", "value", "most"),
-    [("train", "--seed", -1, 2**32 - 1), ("train", "--seed", 2**32, 2**32 - 1),
-     ("label", "--port", 65536, 65535)],
-)  # fmt: skip
+    [
+        ("train", "--seed", -1, 2**32 - 1),
+        ("train", "--seed", 2**32, 2**32 - 1),
+        ("label", "--port", 65536, 65535),
+    ],
+)
 def test_numbers_out_of_range(command, option, value, most, tmp_path, monkeypatch, capsys):
     table = write(loans(), tmp_path / "loans.csv")
     more = ["--target", "repaid", "--model", tmp_path / "m.bpm"] if command == "train" else []

@@ -22,8 +22,9 @@ from bayespoint.tools import extras
 
 
 def test_numbers_are_those_of_scikit_learn(trained):
-    found = ask_json("evaluate", trained / "new.csv", "--target", "repaid",
-                     "--model", trained / "loans.bpm")  # fmt: skip
+    found = ask_json(
+        "evaluate", trained / "new.csv", "--target", "repaid", "--model", trained / "loans.bpm"
+    )
     table = loans(40, seed=1).astype({"member": float, "city": object})
     model, y = bayespoint.load(trained / "loans.bpm"), table["repaid"]
     p, predicted = model.predict_proba(table), model.predict(table)
@@ -60,8 +61,9 @@ def test_several_classes(tmp_path):
 def test_tables_and_page(trained, tmp_path):
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
-    result = succeed("evaluate", trained / "new.csv", "--model", trained / "loans.bpm",
-                     "--report", page)  # fmt: skip
+    result = succeed(
+        "evaluate", trained / "new.csv", "--model", trained / "loans.bpm", "--report", page
+    )
     for words in ("accuracy", "95 % interval", "AUC", "rejected", "true class", str(page)):
         assert words in result.stdout
     assert page.read_text(encoding="utf-8").startswith("<!")

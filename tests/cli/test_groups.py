@@ -25,15 +25,25 @@ def visits(tmp_path_factory):
 def test_train_leaves_patients_out(visits, tmp_path):
     model = tmp_path / "m.bpm"
     found = ask_json("train", visits, *OPTIONS, *FAST, "--model", model)
-    plain = ask_json("train", visits, "--target", "ill", "--drop", "patient", *FAST,
-                     "--model", tmp_path / "plain.bpm")  # fmt: skip
+    plain = ask_json(
+        "train",
+        visits,
+        "--target",
+        "ill",
+        "--drop",
+        "patient",
+        *FAST,
+        "--model",
+        tmp_path / "plain.bpm",
+    )
     assert found["groups"] == 80 and plain["groups"] is None
     assert found["columns"]["numbers"] == list("abc")
     assert found["expected"]["log_loss"]["value"] > plain["expected"]["log_loss"]["value"]
     assert "leave-one-group-out (80 groups)" in succeed("info", model).output
     report = tmp_path / "page.html"
-    told = ask_json("evaluate", visits, "--model", model, "--group-column", "patient",
-                    "--report", report)  # fmt: skip
+    told = ask_json(
+        "evaluate", visits, "--model", model, "--group-column", "patient", "--report", report
+    )
     assert told["n"] == 80
     assert "80 of 240 rows are measured, one of each group" in told["notes"]
     assert "leave-one-group-out (80 groups)" in report.read_text()
@@ -49,17 +59,33 @@ def test_a_guarantee_counts_patients(visits, tmp_path):
 
 def test_folds_do_not_share_patients(visits):
     found = ask_json("cross-validate", visits, *OPTIONS, *FAST, "--folds", 4, "--repeats", 2)
-    plain = ask_json("cross-validate", visits, "--target", "ill", "--drop", "patient", *FAST,
-                     "--folds", 4, "--repeats", 2)  # fmt: skip
+    plain = ask_json(
+        "cross-validate",
+        visits,
+        "--target",
+        "ill",
+        "--drop",
+        "patient",
+        *FAST,
+        "--folds",
+        4,
+        "--repeats",
+        2,
+    )
     losses = [one["measures"]["log_loss"]["mean"] for one in (found, plain)]
     assert len(found["measures"]["log_loss"]["values"]) == 8
     assert losses[0] > losses[1]
 
 
-@pytest.mark.parametrize(("column", "words"), [
-    ("doctor", "there is no column 'doctor'"), ("ill", "name the same column"),
-    ("empty", "is empty in 5 rows"), ("same", "has a single value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("doctor", "there is no column 'doctor'"),
+        ("ill", "name the same column"),
+        ("empty", "is empty in 5 rows"),
+        ("same", "has a single value"),
+    ],
+)
 def test_errors_in_words(visits, tmp_path, column, words):
     table = pd.read_csv(visits).assign(same=1, empty=lambda t: t["patient"].where(t.index >= 5))
     data = write(table, tmp_path / "t.csv")

@@ -58,8 +58,9 @@ def test_train_holds_out_a_part_and_keeps_the_threshold(tmp_path):
     accepted = kept.predict_proba(X.iloc[held]).max(axis=1) >= kept.threshold_
     wrong = kept.estimator_.predict(X.iloc[held]) != table["repaid"].iloc[held]
     assert (accepted.sum(), (wrong & accepted).sum()) == (
-        guarantee["n_accepted"], guarantee["n_errors"],
-    )  # fmt: skip
+        guarantee["n_accepted"],
+        guarantee["n_errors"],
+    )
     assert found["training_error"] == np.mean(
         kept.estimator_.predict(X.iloc[train]) != table["repaid"].iloc[train]
     )

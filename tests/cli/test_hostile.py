@@ -187,14 +187,22 @@ def test_file_names_that_are_not_unicode(trained, tmp_path):
 @pytest.mark.parametrize(
     "about",
     [
-        3, "a", [], [1], True, {"kinds": 3}, {"kinds": []}, {"kinds": {"age": 1}},
-        {"kinds": {"age": "word"}}, {"kinds": {"age": "number"}, "target": 3},
+        3,
+        "a",
+        [],
+        [1],
+        True,
+        {"kinds": 3},
+        {"kinds": []},
+        {"kinds": {"age": 1}},
+        {"kinds": {"age": "word"}},
+        {"kinds": {"age": "number"}, "target": 3},
         {"kinds": {"age": "number"}, "summary": []},
         {"kinds": {"age": "number"}, "summary": {"batches": "a"}},
         {"kinds": {"age": "number", "nowhere": "category"}, "target": "repaid"},
         {"kinds": {"age": "category"}, "target": "repaid", "summary": {}},
     ],
-)  # fmt: skip
+)
 def test_descriptions_of_a_table_that_are_wrong(trained, tmp_path, about):
     contents = members((trained / "loans.bpm").read_bytes())
     manifest = json.loads(contents["manifest.json"])
@@ -217,16 +225,35 @@ def test_descriptions_of_a_table_that_are_wrong(trained, tmp_path, about):
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("columns", 3), ("columns", {"age": 3}), ("columns", {"age": {}}),
+        ("columns", 3),
+        ("columns", {"age": 3}),
+        ("columns", {"age": {}}),
         ("columns", {"age": {"kind": "number", "rows": 3, "missing": 0, "edges": "a"}}),
-        ("columns", {"age": {"kind": "number", "rows": 3, "missing": 0, "edges": [1, 2],
-                             "counts": [1], "mean": 1, "deviation": 1}}),
-        ("columns", {"city": {"kind": "category", "rows": "a", "missing": 0, "counts": {},
-                              "other": 0}}),
-        ("notes", 3), ("baseline", 3), ("baseline", {"error": "a", "class": 3}),
-        ("classes", {"a": "b"}), ("training_error", "a"),
+        (
+            "columns",
+            {
+                "age": {
+                    "kind": "number",
+                    "rows": 3,
+                    "missing": 0,
+                    "edges": [1, 2],
+                    "counts": [1],
+                    "mean": 1,
+                    "deviation": 1,
+                }
+            },
+        ),
+        (
+            "columns",
+            {"city": {"kind": "category", "rows": "a", "missing": 0, "counts": {}, "other": 0}},
+        ),
+        ("notes", 3),
+        ("baseline", 3),
+        ("baseline", {"error": "a", "class": 3}),
+        ("classes", {"a": "b"}),
+        ("training_error", "a"),
     ],
-)  # fmt: skip
+)
 def test_profiles_and_summaries_that_are_wrong(trained, tmp_path, part, value):
     contents = members((trained / "loans.bpm").read_bytes())
     manifest = json.loads(contents["manifest.json"])

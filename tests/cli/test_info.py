@@ -14,12 +14,29 @@ import bayespoint
         (["--kernel", "linear", "--param", "max_iter=2"], "sweeps", False, "damping=0.5"),
         (["--engine", "knapsack", "--param", "n_iter=20"], "passes", True, "20 passes, as asked"),
         (["--engine", "perceptron"], "epochs", False, "ridge='mean'"),
-        (["--engine", "perceptron", "--kernel", "rbf", "--param", "ridge=mean"],
-         "epochs", True, "10 of 10 perceptrons separate"),
-        (["--engine", "gibbs", "--param", "n_samples=40", "--param", "burn_in=0",
-          "--param", "thin=1"], "steps", False, "target_ess=40"),
+        (
+            ["--engine", "perceptron", "--kernel", "rbf", "--param", "ridge=mean"],
+            "epochs",
+            True,
+            "10 of 10 perceptrons separate",
+        ),
+        (
+            [
+                "--engine",
+                "gibbs",
+                "--param",
+                "n_samples=40",
+                "--param",
+                "burn_in=0",
+                "--param",
+                "thin=1",
+            ],
+            "steps",
+            False,
+            "target_ess=40",
+        ),
     ],
-)  # fmt: skip
+)
 def test_diagnosis_of_every_engine(tmp_path, options, unit, good, words):
     model = train(tmp_path, *options)
     run = ask_json("info", model)["run"]

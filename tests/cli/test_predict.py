@@ -42,10 +42,22 @@ def test_order_of_columns_and_other_types_do_not_matter(trained, tmp_path):
     table["member"] = table["member"].map({True: "True", False: "False"})
     table["age"] = table["age"].map(lambda age: "" if np.isnan(age) else f"{age}".replace(".", ","))
     table.to_csv(tmp_path / "other.csv", index=False, sep=";")
-    succeed("predict", trained / "new.csv", "--model", trained / "loans.bpm",
-            "--out", tmp_path / "a.csv")  # fmt: skip
-    succeed("predict", tmp_path / "other.csv", "--model", trained / "loans.bpm",
-            "--out", tmp_path / "b.csv")  # fmt: skip
+    succeed(
+        "predict",
+        trained / "new.csv",
+        "--model",
+        trained / "loans.bpm",
+        "--out",
+        tmp_path / "a.csv",
+    )
+    succeed(
+        "predict",
+        tmp_path / "other.csv",
+        "--model",
+        trained / "loans.bpm",
+        "--out",
+        tmp_path / "b.csv",
+    )
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv"))
 
 
@@ -185,8 +197,18 @@ def test_a_device(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(inputs, "of_type", spied(inputs.of_type, taken))
     table, ep, gibbs = trained / "loans.csv", tmp_path / "ep.bpm", tmp_path / "gibbs.bpm"
     for engine, model in (("ep", ep), ("gibbs", gibbs)):
-        succeed("train", table, "--target", "repaid", "--model", model, "--engine", engine,
-                "--kernel", "rbf")  # fmt: skip
+        succeed(
+            "train",
+            table,
+            "--target",
+            "repaid",
+            "--model",
+            model,
+            "--engine",
+            engine,
+            "--kernel",
+            "rbf",
+        )
     answers = {}
     for device in (None, "cpu", "cuda", "auto"):
         options = ["--force"] if device is None else ["--force", "--device", device]
@@ -227,9 +249,15 @@ def test_only_force_overwrites(trained, tmp_path):
     out, report = tmp_path / "a.csv", tmp_path / "r.html"
     commands = {
         out: ["predict", trained / "new.csv", "--model", trained / "loans.bpm", "--out", out],
-        report: ["evaluate", trained / "new.csv", "--model", trained / "loans.bpm",
-                 "--report", report],
-    }  # fmt: skip
+        report: [
+            "evaluate",
+            trained / "new.csv",
+            "--model",
+            trained / "loans.bpm",
+            "--report",
+            report,
+        ],
+    }
     for file, command in commands.items():
         file.write_text("mine")
         result = invoke(*command)

@@ -58,14 +58,15 @@ def interrupt(script, arguments, sign, after=0.0):
     ("patch", "arguments"),
     [
         ("from bayespoint import BayesPointClassifier as c; c.fit = sleep\n", ["train"]),
-        ("from bayespoint import BayesPointClassifier as c; c.fit = sleep\n",
-         ["cross-validate"]),
-        ("from bayespoint import BayesPointClassifier as c; c.partial_fit = sleep\n",
-         ["train-incremental"]),
+        ("from bayespoint import BayesPointClassifier as c; c.fit = sleep\n", ["cross-validate"]),
+        (
+            "from bayespoint import BayesPointClassifier as c; c.partial_fit = sleep\n",
+            ["train-incremental"],
+        ),
         # While the commands are loaded.
         ("import typer; typer.Typer.command = sleep\n", ["train"]),
     ],
-)  # fmt: skip
+)
 def test_control_c_leaves_nothing_behind(tmp_path, patch, arguments):
     data = write(loans(), tmp_path / "data.csv")
     arguments = [*arguments, data, "--target", "repaid", "--json"]

@@ -8,10 +8,13 @@ from tests.helpers.running import ask_json, error_line, invoke, succeed, write
 def table(n=60):
     rng = np.random.default_rng(0)
     kind = np.arange(n) % 2
-    frame = pd.DataFrame({
-        "size": rng.standard_normal(n) + 5 * kind, "colour": np.where(kind, "red", "blue"),
-        "kind": np.where(kind, "fruit", "root"),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "size": rng.standard_normal(n) + 5 * kind,
+            "colour": np.where(kind, "red", "blue"),
+            "kind": np.where(kind, "fruit", "root"),
+        }
+    )
     frame.loc[8, "kind"] = "fruit"  # a mistake
     frame.loc[3, "kind"] = None  # rows without a label do not count, but keep their numbers
     return frame

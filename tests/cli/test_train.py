@@ -64,8 +64,9 @@ def test_rare_classes_and_the_baseline(tmp_path):
     weighted = ask_json(*files, "--force", "--param", "class_weight=balanced")
     assert weighted["training_recall"]["rare"] > found["training_recall"]["rare"] + 0.2
     assert not any("class_weight" in note for note in weighted["notes"])
-    even = ask_json("train", write(loans(), data), "--target", "repaid", "--model", model, *FAST,
-                    "--force")  # fmt: skip
+    even = ask_json(
+        "train", write(loans(), data), "--target", "repaid", "--model", model, *FAST, "--force"
+    )
     assert not any("class_weight" in note for note in even["notes"])
 
 

@@ -23,9 +23,12 @@ def workers():
         # By default a LocalCluster gives up a worker that is away 15 s after any of its deaths.
         config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(
-            processes=True, n_workers=3, threads_per_worker=1, dashboard_address=":0",
+            processes=True,
+            n_workers=3,
+            threads_per_worker=1,
+            dashboard_address=":0",
             memory_limit="1GB",
         ) as cluster,
         Client(cluster) as one,
-    ):  # fmt: skip
+    ):
         yield one

@@ -18,9 +18,13 @@ from bayespoint.tools.stability import DEPRECATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery",
+    "sphinx",
+    "myst_parser",
+    "numpydoc",
+    "pydata_sphinx_theme",
+    "sphinx_gallery",
     "sphinx-mathjax-offline",
-)  # fmt: skip
+)
 API, EXTENDING, STABILITY = (
     (ROOT / "docs" / "api" / f"{page}.md").read_text(encoding="utf-8")
     for page in ("index", "extending", "stability")
@@ -140,9 +144,18 @@ def test_pages_build_without_warnings(tmp_path):
         pytest.importorskip(package, reason='pip install "bayespoint[docs]"')
     source = tmp_path / "docs"
     command = [
-        sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q",
-        "-D", "plot_gallery=0", str(source), str(tmp_path / "built"),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-n",
+        "-q",
+        "-D",
+        "plot_gallery=0",
+        str(source),
+        str(tmp_path / "built"),
+    ]
     copy_sources(source)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -69,8 +69,11 @@ def test_engines_say_which_noise_a_basis_may_add_to():
 
     assert ExpectationPropagation(noise=0.5, prior_scale=2).basis_noise == 0.25
     assert Same(noise=0.5, prior_scale=2.0).basis_noise == 0.25
-    for unknown in ({"noise": 0.0, "prior_scale": 1.0}, {"prior_scale": "auto"},
-                    {"prior_scale": [1.0, 2.0]}):  # fmt: skip
+    for unknown in (
+        {"noise": 0.0, "prior_scale": 1.0},
+        {"prior_scale": "auto"},
+        {"prior_scale": [1.0, 2.0]},
+    ):
         assert ExpectationPropagation(**unknown).basis_noise is None
     others = [kind() for name, kind in ENGINES.items() if name != "ep"]
     assert len(others) > 4 and all(engine.basis_noise is None for engine in others)

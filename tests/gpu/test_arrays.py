@@ -16,8 +16,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*perceptrons still made mistake
 rng = np.random.default_rng(2)
 X = rng.normal(size=(50, 4)).astype(np.float32)
 y = (X @ rng.normal(size=(4, 3))).argmax(axis=1)
-METHODS = ("predict", "decision_function", "predict_proba", "vote_shares", "class_shares",
-           "sample_outputs", "latent_mean_and_variance", "predict_log_proba")  # fmt: skip
+METHODS = (
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "vote_shares",
+    "class_shares",
+    "sample_outputs",
+    "latent_mean_and_variance",
+    "predict_log_proba",
+)
 
 
 def machine(**params):

@@ -30,8 +30,15 @@ KERNELS = {
     "by class": {"kernel": BY_CLASS},
     "poly, ridge": {"kernel": "poly", "degree": 2, "gamma": 0.2, "normalize": True, "ridge": 0.1},
 }
-METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "vote_shares",
-           "class_shares", "latent_mean_and_variance")  # fmt: skip
+METHODS = (
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "predict_log_proba",
+    "vote_shares",
+    "class_shares",
+    "latent_mean_and_variance",
+)
 ENGINES = {
     "ep": ExpectationPropagation(prior_scale=1.0, tol=1e-9),
     "ep, noise and flips": ExpectationPropagation(

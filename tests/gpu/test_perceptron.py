@@ -48,8 +48,9 @@ def assert_same(one, other):
     for name in ("outputs", "first_square", "final_square", "noise"):
         assert np.allclose(getattr(first, name), getattr(second, name), rtol=1e-5, atol=1e-5)
     assert np.isclose(one.oob_score_, other.oob_score_)
-    assert np.allclose(one.oob_decision_function_, other.oob_decision_function_, atol=1e-3,
-                       equal_nan=True)  # fmt: skip
+    assert np.allclose(
+        one.oob_decision_function_, other.oob_decision_function_, atol=1e-3, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
@@ -103,8 +104,9 @@ def test_half_precision(kernel, device):
     Z = X + np.random.default_rng(1).normal(size=X.shape)
     single, half = (fitted("cuda", params, X=Z, precision=name) for name in ("single", "half"))
     assert np.mean(single.predict(Z) == half.predict(Z)) > 0.9  # of labels learned in 8 epochs
-    assert np.allclose(half.decision_function(Z), half.set_params(device=None).decision_function(Z),
-                       atol=1e-2)  # fmt: skip
+    assert np.allclose(
+        half.decision_function(Z), half.set_params(device=None).decision_function(Z), atol=1e-2
+    )
     with pytest.raises(ValueError, match="precision"):
         fitted("cuda", params, precision="double")
 
@@ -142,9 +144,10 @@ def test_rows_of_half_precision_change_nothing_where_they_are_exact(
     monkeypatch.setattr(perceptrons, "AHEAD", 1)
     half = []
     monkeypatch.setattr(
-        perceptrons.DeviceRounds, "_load",
+        perceptrons.DeviceRounds,
+        "_load",
         lambda self, missing, load=perceptrons.DeviceRounds._load: half.append(load(self, missing)),
-    )  # fmt: skip
+    )
     params = {"kernel": "linear", "fit_intercept": False, "normalize": True, "ridge": ridge}
     cache = (2 * 64 * n_rows + 4 * 64) / 1e6
     here = fitted(None, params, X=SIGNS, y=SIGN_LABELS)

@@ -35,8 +35,10 @@ class Browser:
         flags = [*FLAGS, f"--user-data-dir={self._folder.name}/profile", "--remote-debugging-pipe"]
         self._process = subprocess.Popen(
             [sys.executable, "-c", LAUNCH, str(reads), str(writes), program, *flags],
-            pass_fds=(reads, writes), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(reads, writes),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(reads)
         os.close(writes)
         self._number, self._waiting = 0, {}
@@ -110,8 +112,13 @@ class Tab:
         self.call("Page.navigate", url=address)
 
     def resize(self, width, height=900, mobile=False):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=mobile)  # fmt: skip
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
 
     def dark(self, is_dark):
         feature = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}

@@ -132,9 +132,11 @@ def within(seconds, function):
 def process(*arguments):
     """A process for the time of a test."""
     running = subprocess.Popen(
-        [*PYTHON, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [*PYTHON, *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         yield running
     finally:
@@ -146,9 +148,14 @@ def process(*arguments):
 def worker(address):
     """One more worker, with a nanny."""
     return process(
-        "distributed.cli.dask_worker", address, "--nthreads", 1, "--memory-limit", "1GB",
+        "distributed.cli.dask_worker",
+        address,
+        "--nthreads",
+        1,
+        "--memory-limit",
+        "1GB",
         "--no-dashboard",
-    )  # fmt: skip
+    )
 
 
 @contextlib.contextmanager

@@ -22,9 +22,15 @@ def beliefs_of(x, C, *, gamma=1.0, damping=1.0, low=-5.0, high=5.0, bins=129):
     """Beliefs on a uniform grid that stays, before any pass."""
     grid = np.tile(np.linspace(low, high, bins), (x.shape[1], 1))
     return Beliefs(
-        x, np.full(len(x), float(C)), np.ones(len(x)), PRIORS["l2"],
-        gamma=gamma, damping=damping, bins=bins, grid=grid,
-    )  # fmt: skip
+        x,
+        np.full(len(x), float(C)),
+        np.ones(len(x)),
+        PRIORS["l2"],
+        gamma=gamma,
+        damping=damping,
+        bins=bins,
+        grid=grid,
+    )
 
 
 def envelope_messages(x, C, grid, incoming, prune=True):
@@ -66,9 +72,13 @@ def by_linear_programme(x, C, grid, incoming, i, w):
     gain = np.concatenate([x[j] * grid[j] for j in others])
     one_each = np.kron(np.eye(len(others)), np.ones(bins))
     solution = linprog(
-        -profit, A_ub=-gain[None], b_ub=[x[i] * w - 1], A_eq=one_each, b_eq=np.ones(len(others)),
+        -profit,
+        A_ub=-gain[None],
+        b_ub=[x[i] * w - 1],
+        A_eq=one_each,
+        b_eq=np.ones(len(others)),
         method="highs",
-    )  # fmt: skip
+    )
     if solution.status == 2:  # no choice is enough
         return -C
     return max(-solution.fun - sum(incoming[j].max() for j in others), -C)

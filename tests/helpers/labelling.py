@@ -94,8 +94,11 @@ class Command:
         self._log = open(folder / "output.txt", "w+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(
             [*command, "--no-browser"],
-            cwd=folder, stdout=self._log, stderr=subprocess.STDOUT, env=os.environ,
-        )  # fmt: skip
+            cwd=folder,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            env=os.environ,
+        )
         end = time.monotonic() + 120
         while not (found := re.search(r"http://\S+", self.output())):
             assert time.monotonic() < end and self._process.poll() is None, self.output()

@@ -17,11 +17,18 @@ from pathlib import Path
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 VARIABLE = "BAYESPOINT_BROWSER"
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1600,1000",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--window-size=1600,1000",
     # No conversations of the browser's own.
-    "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--disable-quic",
-)  # fmt: skip
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+)
 EMPTY = {"br", "hr", "img", "link", "meta", "source"}  # elements without an end tag
 LOADS = {"src", "srcset", "data", "poster"}  # attributes that make a browser load something
 
@@ -122,13 +129,20 @@ def look(browser, pages, dark=False):
         )
         done = subprocess.run(
             [
-                browser, *FLAGS, f"--user-data-dir={folder}/profile",
+                browser,
+                *FLAGS,
+                f"--user-data-dir={folder}/profile",
                 "--host-resolver-rules=MAP * ~NOTFOUND",  # whatever a page asks for, nobody answers
                 f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-                "--dump-dom", path.as_uri(),
+                "--dump-dom",
+                path.as_uri(),
             ],
-            capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
     found = re.search("FOUND(.*)END", done.stdout, re.DOTALL)
     assert found, f"the browser gave no report: {done.stderr[-2000:]}"
     return json.loads(html.unescape(found[1]))

@@ -66,9 +66,13 @@ def columns_page(folder):
     found = measure(clf, new, y[100:], costs=[[0, 5], [1, 0]])
     shifts = compare(profile(X[:100]), new)
     return write_evaluation(
-        found, folder / "columns.html", title="Columns", rows=new, shifts=shifts,
+        found,
+        folder / "columns.html",
+        title="Columns",
+        rows=new,
+        shifts=shifts,
         preparation=[EVIL, "a sentence of some length " * 6],
-    )  # fmt: skip
+    )
 
 
 def reproduce_page(folder):

@@ -85,10 +85,12 @@ def slow_rates(X, y, members, chunk, memory, calibration):
     for begin in range(0, X.shape[0], chunk):
         rows, labels = X[begin : begin + chunk], y[begin : begin + chunk]
         keep = 0.5 ** (len(labels) / memory)
-        p = np.array([
-            member.predict_proba(rows)[:, 1] if begin else np.full(len(labels), 0.5)
-            for member in members
-        ])  # fmt: skip
+        p = np.array(
+            [
+                member.predict_proba(rows)[:, 1] if begin else np.full(len(labels), 0.5)
+                for member in members
+            ]
+        )
         v = np.exp(evidence - evidence.max())
         z = ndtri(v @ p / v.sum())
         h = np.column_stack([z, np.ones(len(z))])

@@ -62,8 +62,10 @@ def test_matrices_are_positive_definite_and_rougher_than_gaussian_ones(nu):
 
 def test_names_and_parameters():
     assert make_kernel("matern52", gamma=2.0).get_params() == {
-        "gamma": 2.0, "normalize": False, "nu": 2.5,
-    }  # fmt: skip
+        "gamma": 2.0,
+        "normalize": False,
+        "nu": 2.5,
+    }
     for nu in (0.5, "1.5", None, np.array([1.5])):
         with pytest.raises(ValueError, match=r"must be 1.5 or 2.5"):
             MaternKernel(nu=nu).fitted(np.eye(2))

@@ -178,9 +178,14 @@ def test_names_of_parameters():
     assert params["terms__1__terms__0__coef0"] == 0.0
     assert params["terms__1__weights__1"] == 1.0
     assert kernel.positive_parameters == (
-        "weights__0", "terms__0__gamma", "weights__1", "terms__1__weights__0",
-        "terms__1__terms__0__gamma", "terms__1__terms__0__coef0", "terms__1__weights__1",
-    )  # fmt: skip
+        "weights__0",
+        "terms__0__gamma",
+        "weights__1",
+        "terms__1__weights__0",
+        "terms__1__terms__0__gamma",
+        "terms__1__terms__0__coef0",
+        "terms__1__weights__1",
+    )
     assert set(kernel.positive_parameters) <= set(params)
 
 

@@ -271,8 +271,17 @@ class TestRealData:
         assert split.X_test.shape == (10_000, 784)
         assert split.X_train.max() == 1
         assert np.bincount(split.y_test).tolist() == [
-            980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009
-        ]  # fmt: skip
+            980,
+            1135,
+            1032,
+            1010,
+            982,
+            892,
+            958,
+            1028,
+            974,
+            1009,
+        ]
 
     @pytest.mark.parametrize("name", UCI)
     def test_uci(self, name):

@@ -26,11 +26,14 @@ def made_up(n_splits=3, names=("a", "b"), seed=0):
     rng = np.random.default_rng(seed)
     return [
         splits.SplitErrors(
-            name, split, {m: float(rng.random()) for m in splits.METHODS},
+            name,
+            split,
+            {m: float(rng.random()) for m in splits.METHODS},
             {m: [1.0, np.inf] for m in splits.METHODS},
         )
-        for split in range(n_splits) for name in names
-    ]  # fmt: skip
+        for split in range(n_splits)
+        for name in names
+    ]
 
 
 # Tests and tables --------------------------------------------------------------------------------

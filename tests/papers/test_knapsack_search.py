@@ -163,14 +163,24 @@ def test_default_needs_no_arguments():
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
-        ("Cs", []), ("Cs", [1, 0.1]), ("Cs", [0, 1]), ("Cs", [1, np.inf]), ("Cs", "abc"),
-        ("Cs", 1.0), ("rule", "first"), ("rule", None), ("betas", []), ("betas", [1, 1]),
-        ("betas", [-1, 1]), ("betas", [np.nan]),
-        ("estimator", SVC()), ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0)),
+        ("Cs", []),
+        ("Cs", [1, 0.1]),
+        ("Cs", [0, 1]),
+        ("Cs", [1, np.inf]),
+        ("Cs", "abc"),
+        ("Cs", 1.0),
+        ("rule", "first"),
+        ("rule", None),
+        ("betas", []),
+        ("betas", [1, 1]),
+        ("betas", [-1, 1]),
+        ("betas", [np.nan]),
+        ("estimator", SVC()),
+        ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0)),
         ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")),
         ("estimator", make_pipeline(StandardScaler(), SVC())),
     ],
-)  # fmt: skip
+)
 def test_bad_parameters(parameter, value):
     X, y = problem(30, 2)
     message = f"The '{parameter}' parameter of KnapsackCV must be .* Got .* instead"

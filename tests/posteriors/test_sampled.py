@@ -158,9 +158,7 @@ def test_no_contradictions_with_unequal_scales(seed, n_tasks, rule):
     clf = machine_with(posterior, 4, n_classes=max(2, n_tasks))
     clf.set_params(decision="vote" if rule else "bayes_point")
     X = rng.normal(size=(200, 4))
-    scores, probability, answers = (
-        clf.decision_function(X), clf.predict_proba(X), clf.predict(X)
-    )  # fmt: skip
+    scores, probability, answers = (clf.decision_function(X), clf.predict_proba(X), clf.predict(X))
     by_score = scores.argmax(axis=1) if n_tasks > 1 else (scores > 0).astype(int)
     assert np.array_equal(answers, clf.classes_[by_score])
     assert np.array_equal(answers, clf.classes_[probability.argmax(axis=1)])
@@ -188,9 +186,12 @@ def test_a_single_classifier_knows_the_label_noise_only():
 def visits_of(outputs, late, first_square=1.0, final_square=1.0):
     """Visits of one sample: its outputs (n_points, n_tasks) where points come late."""
     return FirstVisits(
-        np.where(late[:, None], outputs, 0.0), late.astype(int), first_square, final_square,
+        np.where(late[:, None], outputs, 0.0),
+        late.astype(int),
+        first_square,
+        final_square,
         np.zeros(outputs.shape[1]),
-    )  # fmt: skip
+    )
 
 
 def test_honest_outputs_are_means_over_late_visits_in_final_units():

@@ -44,8 +44,9 @@ def fitted(kernel, y=Y, engine="ep", given=None, **settings):
 def singles(**settings):
     """The slow version: two classes, three times."""
     terms = zip(SIZES, GAMMAS, strict=True)
-    kernels = [SumKernel([RadialKernel(gamma=g), ConstantKernel()], weights=[w, 1.0])
-               for w, g in terms]  # fmt: skip
+    kernels = [
+        SumKernel([RadialKernel(gamma=g), ConstantKernel()], weights=[w, 1.0]) for w, g in terms
+    ]
     return [fitted(k, label == Y, **settings) for k, label in zip(kernels, "abc", strict=True)]
 
 
@@ -112,8 +113,11 @@ def test_moments_are_those_of_draws():
 def test_with_equal_kernels_it_is_the_machine_of_one_space():
     """Temperature, sets of labels, and what training rows say."""
     same = SumKernel([RadialKernel(gamma=0.5), ConstantKernel()], weights=[4.0, 1.0])
-    apart = SumKernel([RadialKernel(gamma=0.5)] * 3 + [ConstantKernel()], by_class=True,
-                      weights=[4.0, 4.0, 4.0, 1.0])  # fmt: skip
+    apart = SumKernel(
+        [RadialKernel(gamma=0.5)] * 3 + [ConstantKernel()],
+        by_class=True,
+        weights=[4.0, 4.0, 4.0, 1.0],
+    )
     one, three = (fitted(kernel, temperature="auto") for kernel in (same, apart))
     assert one.coding_.temperature == pytest.approx(three.coding_.temperature) != 1
     np.testing.assert_allclose(three.predict_proba(NEW), one.predict_proba(NEW), atol=1e-8)

@@ -62,8 +62,9 @@ def test_other_engines_of_gaussians():
     view, posterior = by_values(machine.space, machine.posterior)
     assert isinstance(posterior, ValuePosterior)
     expected = machine.posterior.decision(machine.space.transform(NEW), "bayes_point")
-    np.testing.assert_allclose(posterior.decision(view(NEW), "bayes_point"), expected,
-                               rtol=1e-7, atol=1e-9)  # fmt: skip
+    np.testing.assert_allclose(
+        posterior.decision(view(NEW), "bayes_point"), expected, rtol=1e-7, atol=1e-9
+    )
 
 
 def test_where_values_do_not_tell_the_same():

@@ -23,8 +23,11 @@ def test_whole_groups_are_held_out():
     assert len(set(GROUPS[held])) == 60
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), BayesPointClassifier(kernel="linear")],
-                         ids=["without", "with"])  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), BayesPointClassifier(kernel="linear")],
+    ids=["without", "with"],
+)
 def test_the_guarantee_counts_one_row_of_each_group(estimator):
     found = SelectiveClassifier(estimator, risk=0.3, random_state=0).fit(X, Y, groups=GROUPS)
     assert found.guarantee_.n_points == 60

@@ -56,9 +56,13 @@ def test_a_weight_in_large_units_keeps_its_digits():
     """Beside features in units, one in millions has a weight of some 1e-6: not 0.000."""
     weights = np.array([[1.25, -0.004, 3.217e-6]])
     found = Features(
-        names=["a", "b", "money"], classes=["yes"], relevance=None,
-        weights=weights, low=weights - 1e-6, high=weights + 1e-6,
-    )  # fmt: skip
+        names=["a", "b", "money"],
+        classes=["yes"],
+        relevance=None,
+        weights=weights,
+        low=weights - 1e-6,
+        high=weights + 1e-6,
+    )
     shown = [weight_words(found, 0, j, 2) for j in range(3)]
     assert shown[0] == "1.25 (1.25 to 1.25)"
     assert shown[1] == "-4.00e-03 (-4.00e-03 to -4.00e-03)"
@@ -115,8 +119,9 @@ def make(n, seed, shift=0.0):
 def test_false_alarms_are_rare():
     """1 % of tables, at most; of 200, more than 12 would be five standard errors too many."""
     before = profile(make(500, 0))
-    alarms = [any(one.is_shifted for one in compare(before, make(200, seed)))
-              for seed in range(1, 201)]  # fmt: skip
+    alarms = [
+        any(one.is_shifted for one in compare(before, make(200, seed))) for seed in range(1, 201)
+    ]
     assert sum(alarms) <= 2 + 5 * np.sqrt(200 * 0.01 * 0.99) + 1
     shifted = [compare(before, make(200, seed, shift=1.0))[0] for seed in range(1, 21)]
     assert all(one.is_shifted and one.column == "x0" for one in shifted)

@@ -48,9 +48,9 @@ def test_words_on_models():
     )
     assert {"samples", "steps"} <= chains.keys()
     assert "R-hat" in chains["convergence"]
-    search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {
-        "logisticregression__C": [0.1, 1.0]
-    }).fit(X, y)  # fmt: skip
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}
+    ).fit(X, y)
     words = describe_model(search)
     assert words["model"] == "GridSearchCV > Pipeline > StandardScaler > LogisticRegression"
     assert words["chosen"].startswith("logisticregression__C = ")

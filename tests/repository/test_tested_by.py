@@ -28,8 +28,9 @@ def table() -> dict[str, str]:
     return dict(pairs)
 
 
-MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")
-                 if path.name not in NO_MODULES)  # fmt: skip
+MODULES = sorted(
+    path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name not in NO_MODULES
+)
 
 
 def test_every_module_has_a_test():

@@ -110,8 +110,9 @@ def test_files_that_are_gone_before_they_are_read_are_named(tmp_path):
     X, y = noisy()
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
-    np.savetxt(tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,y",
-               comments="")  # fmt: skip
+    np.savetxt(
+        tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,y", comments=""
+    )
     labels = np.load(tmp_path / "y.npy", mmap_mode="r")
     rows = [from_npy(tmp_path / "X.npy", labels), from_csv(tmp_path / "t.csv", "y")]
     for path in tmp_path.iterdir():

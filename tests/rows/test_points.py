@@ -32,8 +32,9 @@ def test_the_bits_of_a_fit_in_memory(tmp_path, params, order):
     inside = perceptron(**params).fit(X, y, weight)
     outside = perceptron(**params).fit(from_npy(tmp_path / "X.npy", y, weight, block_rows=150))
     tolerance = 1e-9 if params.get("standardize") else 0
-    np.testing.assert_allclose(outside.posterior_.weights, inside.posterior_.weights,
-                               rtol=tolerance)  # fmt: skip
+    np.testing.assert_allclose(
+        outside.posterior_.weights, inside.posterior_.weights, rtol=tolerance
+    )
     np.testing.assert_allclose(outside.predict_proba(X), inside.predict_proba(X), atol=1e-9)
     np.testing.assert_allclose(
         outside.oob_decision_function_, inside.oob_decision_function_, rtol=1e-6
@@ -55,8 +56,11 @@ def test_few_points_are_in_memory(tmp_path):
     blocks = from_npy(tmp_path / "X.npy", y)
     taken = []
     take = type(blocks).take
-    blocks.__class__ = type("Watched", (type(blocks),), {
-        "take": lambda self, rows: taken.append(len(rows)) or take(self, rows)})  # fmt: skip
+    blocks.__class__ = type(
+        "Watched",
+        (type(blocks),),
+        {"take": lambda self, rows: taken.append(len(rows)) or take(self, rows)},
+    )
     perceptron(kernel="rbf", ridge=0.1).fit(blocks)
     assert max(taken[:3]) == 700  # the kernel's sample, and parts that are measured
     assert max(taken[3:-1]) <= 512

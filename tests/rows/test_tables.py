@@ -108,8 +108,9 @@ def test_row_groups_are_joined_and_split():
 
 @pytest.mark.parametrize("rows", [17, 45, 250, 1000])
 def test_any_division_has_all_rows(tmp_path, rows):
-    blocks = from_parquet(write(tmp_path, "parquet"), "target", features=list("abcd"),
-                          block_rows=rows)  # fmt: skip
+    blocks = from_parquet(
+        write(tmp_path, "parquet"), "target", features=list("abcd"), block_rows=rows
+    )
     assert np.array_equal(np.vstack([block.X for block in blocks]), X)
 
 

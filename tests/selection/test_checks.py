@@ -106,8 +106,11 @@ def test_names_that_are_no_engine_s():
 def test_bounds_are_for_the_classifier_alone():
     pipeline = make_pipeline(StandardScaler(), EP)
     bounds = {"standardscaler__copy": (0.1, 1.0)}
-    fails("cannot be searched between bounds.*bayespointclassifier__gamma", pipeline,
-          param_bounds=bounds)  # fmt: skip
+    fails(
+        "cannot be searched between bounds.*bayespointclassifier__gamma",
+        pipeline,
+        param_bounds=bounds,
+    )
 
 
 @pytest.mark.parametrize("engine", ["perceptron", PermutedPerceptron(n_samples=3)])
@@ -118,11 +121,17 @@ def test_an_engine_without_evidence(engine):
 
 def test_an_evidence_from_random_draws_has_no_differences():
     clf = BayesPointClassifier(
-        kernel="rbf", gamma=0.5, random_state=0,
+        kernel="rbf",
+        gamma=0.5,
+        random_state=0,
         engine=GibbsSampler(n_samples=20, burn_in=50, label_noise=0.1, evidence=True),
-    )  # fmt: skip
-    fails("estimate from random draws.*Use param_grid", clf, TypeError,
-          param_bounds={"gamma": (0.1, 1.0)})  # fmt: skip
+    )
+    fails(
+        "estimate from random draws.*Use param_grid",
+        clf,
+        TypeError,
+        param_bounds={"gamma": (0.1, 1.0)},
+    )
     search = EvidenceSearch(clf, {"gamma": [0.1, 1.0]}, refit=False)
     with pytest.warns(ConvergenceWarning, match="None of the fits.*chains"):  # so few draws
         search.fit(*problem(n=20))
@@ -133,8 +142,9 @@ def test_an_evidence_from_random_draws_has_no_differences():
     "estimator", [LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())]
 )
 def test_other_estimators(estimator):
-    fails("must be a BayesPointClassifier, or a Pipeline", estimator, TypeError,
-          param_grid={"C": [1]})  # fmt: skip
+    fails(
+        "must be a BayesPointClassifier, or a Pipeline", estimator, TypeError, param_grid={"C": [1]}
+    )
 
 
 def test_failed_fits_are_left_out_and_told():

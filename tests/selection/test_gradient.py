@@ -147,7 +147,7 @@ LAPLACE = [
     ({}, {"kernel": "rbf", "gamma": 1.0, "ridge": 0.3}, [SCALE, "gamma", "ridge"]),
     ({}, {**POLY, "degree": 2, "normalize": True, "ridge": 0.1}, [SCALE, "gamma", "coef0"]),
     ({}, {**POLY, "degree": 1}, [SCALE, "gamma", "coef0"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("own", "rest", "names"), LAPLACE)

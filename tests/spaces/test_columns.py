@@ -31,9 +31,18 @@ def learned(frame=FRAME):
 def test_features():
     columns = learned()
     assert columns.feature_names == [
-        "size", "colour=blue", "colour=red", "colour=missing", "colour=other",
-        "ripe=False", "ripe=True", "ripe=other", "kind=10.0", "kind=20.0", "kind=other",
-    ]  # fmt: skip
+        "size",
+        "colour=blue",
+        "colour=red",
+        "colour=missing",
+        "colour=other",
+        "ripe=False",
+        "ripe=True",
+        "ripe=other",
+        "kind=10.0",
+        "kind=20.0",
+        "kind=other",
+    ]
     expected = [
         [1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0],
         [3, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0],
@@ -96,11 +105,14 @@ def test_many_levels_are_grouped():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("from_dtype", [1, 2, 3]), (None, []), ([True, False, False, True], [0, 3]),
-        ([3, 1], [1, 3]), (["ripe", "size"], [0, 2]),
+        ("from_dtype", [1, 2, 3]),
+        (None, []),
+        ([True, False, False, True], [0, 3]),
+        ([3, 1], [1, 3]),
+        (["ripe", "size"], [0, 2]),
     ],
     ids=["types", "none", "mask", "indices", "names"],
-)  # fmt: skip
+)
 def test_which_columns_are_categories(given, expected):
     assert category_columns(FRAME, given) == expected
 
@@ -109,11 +121,13 @@ def test_which_columns_are_categories(given, expected):
     ("given", "words"),
     [
         (["colour", "taste"], "'taste', which is not a column. The columns are 'size', 'colour'"),
-        ([4], "indices from 0 to 3"), ([-1], "indices from 0 to 3"),
-        ([True, False], "a mask of 4 columns"), ([0.5], "names of the columns"),
+        ([4], "indices from 0 to 3"),
+        ([-1], "indices from 0 to 3"),
+        ([True, False], "a mask of 4 columns"),
+        ([0.5], "names of the columns"),
     ],
     ids=["name", "index", "negative", "mask", "float"],
-)  # fmt: skip
+)
 def test_unknown_columns_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         category_columns(FRAME, given)
@@ -159,8 +173,9 @@ def test_levels_of_another_type_are_refused(column, cells, words):
 def test_scales_of_blocks():
     """A block of levels has the variance 1 as a whole, one scale, and stays where it is."""
     rng = np.random.default_rng(0)
-    cells = np.array(list(zip(rng.normal(5, 3, 200), rng.choice(list("abb"), 200), strict=True)),
-                     dtype=object)  # fmt: skip
+    cells = np.array(
+        list(zip(rng.normal(5, 3, 200), rng.choice(list("abb"), 200), strict=True)), dtype=object
+    )
     columns = Columns.of(cells, [1])
     points = columns.transform(cells)
     scaling = Scaling.of(points, block=columns.block)

@@ -33,8 +33,9 @@ def test_parts_are_all_points_in_order(space):
     np.testing.assert_array_equal(
         np.vstack([coordinates.dense(part) for part in parts]), whole(space)
     )
-    np.testing.assert_array_equal(np.concatenate([np.arange(30)[own] for own in slices]),
-                                  np.arange(30))  # fmt: skip
+    np.testing.assert_array_equal(
+        np.concatenate([np.arange(30)[own] for own in slices]), np.arange(30)
+    )
 
 
 def test_sums_over_parts_are_products_with_the_whole(space):

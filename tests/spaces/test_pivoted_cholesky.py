@@ -134,8 +134,13 @@ def test_what_components_are_taken_of_many_points():
         return BasisSpace(RADIAL, ridge, "auto")._most_components(n)
 
     assert [most(n) for n in (10, 2000, 2001, 10**5, 2 * 10**5, 10**7)] == [
-        None, None, 1000, 200, 141, 100,
-    ]  # fmt: skip
+        None,
+        None,
+        1000,
+        200,
+        141,
+        100,
+    ]
     assert most(10**5, ridge=0.5) is most(10**5, ridge="mean") is None
 
 

@@ -34,8 +34,9 @@ def test_coefficients_are_those_of_the_given_features():
     outputs = X @ clf.coef_[0] + clf.intercept_[0]
     np.testing.assert_allclose(outputs, clf.latent_mean_and_variance(X)[0], rtol=1e-8)
     plain = BayesPointClassifier(kernel="linear").fit(StandardScaler().fit_transform(X), y)
-    np.testing.assert_allclose(clf.predict_proba(X)[:, 1] > 0.5, plain.predict(
-        StandardScaler().fit_transform(X)))  # fmt: skip
+    np.testing.assert_allclose(
+        clf.predict_proba(X)[:, 1] > 0.5, plain.predict(StandardScaler().fit_transform(X))
+    )
 
 
 def test_what_cannot_be_scaled_is_refused():

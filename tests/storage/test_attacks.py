@@ -197,10 +197,17 @@ def other_groups(state):
 @pytest.mark.parametrize(
     "change",
     [
-        all_one, one_less, unsorted, missing_first, words_and_numbers, not_dropped, dropped_beyond,
-        not_grouped, other_groups,
+        all_one,
+        one_less,
+        unsorted,
+        missing_first,
+        words_and_numbers,
+        not_dropped,
+        dropped_beyond,
+        not_grouped,
+        other_groups,
     ],
-)  # fmt: skip
+)
 def test_columns_that_are_not_there(tmp_path, change):
     # SciPy would write the categories of an encoder outside the memory of the result.
     path = tmp_path / "encoder"

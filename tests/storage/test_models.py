@@ -271,9 +271,13 @@ def test_triangles_take_half_of_the_room(tmp_path, monkeypatch):
 
 # Whatever is made of the values that files know comes back.
 SINGLES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
     st.sampled_from([np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("y")]),
-)  # fmt: skip
+)
 ARRAYS = arrays(
     st.sampled_from(["?", "<i8", ">u2", "<f2", "<f4", "<f8", "<U3"]),
     array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),

@@ -102,9 +102,18 @@ def comment_of(data):
 
 
 DAMAGE = [
-    flip_bit, flip_end, set_bytes, truncate, insert, delete, repeat,
-    swap_members, remove_member, double_member, change_member,
-]  # fmt: skip
+    flip_bit,
+    flip_end,
+    set_bytes,
+    truncate,
+    insert,
+    delete,
+    repeat,
+    swap_members,
+    remove_member,
+    double_member,
+    change_member,
+]
 
 
 @pytest.mark.parametrize("mutate", DAMAGE, ids=lambda mutate: mutate.__name__)
@@ -141,21 +150,55 @@ def test_describing_damaged_files(models, tmp_path):
 # Forgery: the checksums are right again --------------------------------------------------------
 
 VALUES = [
-    None, True, 0, -1, 3, 10**30, 1e308, -0.5, "", "x", "rbf", "linear", "mean", "passthrough", [],
-    {}, [[]], {"tuple": []}, {"dict": []}, {"dict": [[1, 2]]}, {"dict": [1]},
+    None,
+    True,
+    0,
+    -1,
+    3,
+    10**30,
+    1e308,
+    -0.5,
+    "",
+    "x",
+    "rbf",
+    "linear",
+    "mean",
+    "passthrough",
+    [],
+    {},
+    [[]],
+    {"tuple": []},
+    {"dict": []},
+    {"dict": [[1, 2]]},
+    {"dict": [1]},
     {"slice": [0, 1, None]},
-    {"float": "nan"}, {"float": "inf"}, {"float": 1}, {"scalar": "<f8", "value": 1.5},
-    {"scalar": "<i8", "value": 2**70}, {"scalar": "U", "value": "a"}, {"dtype": "<f8"},
-    {"dtype": "O"}, {"dtype": "V8"}, {"type": "builtins.float"}, {"type": "os.system"},
-    {"array": "arrays/0.npy"}, {"array": "arrays/1.npy", "axes": [1, 0]}, {"array": 5},
-    {"array": "arrays/1.npy", "triangle": "lower"}, {"array": "arrays/1.npy", "triangle": [1]},
-    {"array": "manifest.json"}, {"objects": ["a", None], "shape": [2]},
+    {"float": "nan"},
+    {"float": "inf"},
+    {"float": 1},
+    {"scalar": "<f8", "value": 1.5},
+    {"scalar": "<i8", "value": 2**70},
+    {"scalar": "U", "value": "a"},
+    {"dtype": "<f8"},
+    {"dtype": "O"},
+    {"dtype": "V8"},
+    {"type": "builtins.float"},
+    {"type": "os.system"},
+    {"array": "arrays/0.npy"},
+    {"array": "arrays/1.npy", "axes": [1, 0]},
+    {"array": 5},
+    {"array": "arrays/1.npy", "triangle": "lower"},
+    {"array": "arrays/1.npy", "triangle": [1]},
+    {"array": "manifest.json"},
+    {"objects": ["a", None], "shape": [2]},
     {"objects": ["a"], "shape": [2]},
-    {"objects": [], "shape": [0, 10**9]}, {"same": 1}, {"same": 10**6}, {"code": "import os"},
+    {"objects": [], "shape": [0, 10**9]},
+    {"same": 1},
+    {"same": 10**6},
+    {"code": "import os"},
     {"object": "os.system", "number": 99, "state": {}},
     {"object": "bayespoint.BayesPointClassifier", "number": 99, "state": {}},
     {"object": "sklearn.preprocessing.StandardScaler", "number": 99, "state": {"mean_": 1}},
-]  # fmt: skip
+]
 
 
 def new_value(manifest, contents, rng):
@@ -227,9 +270,7 @@ def pick(found, rng):
     return found[rng.integers(len(found))]
 
 
-FORGERIES = [
-    new_value, lost_value, swapped_values, new_name, new_head, new_array, new_bytes
-]  # fmt: skip
+FORGERIES = [new_value, lost_value, swapped_values, new_name, new_head, new_array, new_bytes]
 
 
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)

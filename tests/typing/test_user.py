@@ -21,9 +21,17 @@ clf.expected_scores_.upper()
 def check(path, cache):
     """What mypy says of a program of somebody who has installed the package."""
     command = [
-        sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
-        "--config-file", os.devnull, "--cache-dir", str(cache), str(path),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--config-file",
+        os.devnull,
+        "--cache-dir",
+        str(cache),
+        str(path),
+    ]
     source = str(Path(bayespoint.__file__).parents[1])
     environment = {**os.environ, "MYPYPATH": source}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

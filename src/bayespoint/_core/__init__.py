@@ -12,9 +12,19 @@ from typing import Any
 from bayespoint._core.calls import guarded_module, interrupts_later
 
 MODULES = (
-    "billiard", "distances", "ep", "factorised", "filters", "gibbs", "grids", "joint", "knapsack",
-    "orthants", "perceptron", "softmax",
-)  # fmt: skip
+    "billiard",
+    "distances",
+    "ep",
+    "factorised",
+    "filters",
+    "gibbs",
+    "grids",
+    "joint",
+    "knapsack",
+    "orthants",
+    "perceptron",
+    "softmax",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -84,9 +84,19 @@ def new_path(m: int, d: int) -> Path:
     order, bucket, first = (np.empty(n, np.uint32) for n in (m, m, m + 1))
     place, change, g = np.empty((3, m))
     return Path(
-        np.empty((BLOCK, d)), np.empty((BLOCK, m)), g, place, change, order, np.empty(m + 2),
-        bucket, first, np.empty(m + 1), np.empty(2 * m + 2, np.int64), np.empty(2 * m + 2),
-    )  # fmt: skip
+        np.empty((BLOCK, d)),
+        np.empty((BLOCK, m)),
+        g,
+        place,
+        change,
+        order,
+        np.empty(m + 2),
+        bucket,
+        first,
+        np.empty(m + 1),
+        np.empty(2 * m + 2, np.int64),
+        np.empty(2 * m + 2),
+    )
 
 
 @inner
@@ -346,9 +356,13 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
 
 @compiled
 def sample(
-    problem: Problem, chain: Chain, lines: Lines | None, outputs: Outputs | None, path: Path,
+    problem: Problem,
+    chain: Chain,
+    lines: Lines | None,
+    outputs: Outputs | None,
+    path: Path,
     rng: Generator,
-) -> None:  # fmt: skip
+) -> None:
     """Move a chain; w, f and ``path`` keep from call to call what the next step needs.
 
     After each circle come ``outputs``, if there are any, and then ``lines``, each a step of its

@@ -310,10 +310,14 @@ def room_for(belief: NDArray) -> tuple[Maxima, Items, Merged, Heap, NDArray]:
     n_variables, n_bins = belief.shape
     room = n_variables * n_bins + 4  # four places more than items: see merge
     items = Items(
-        np.empty(room), np.empty(room), np.empty(room), np.empty(room, dtype=np.uintp),
-        np.zeros(n_variables + 1, dtype=np.uintp), np.empty(n_variables, dtype=np.uintp),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room, dtype=np.uintp),
+        np.zeros(n_variables + 1, dtype=np.uintp),
+        np.empty(n_variables, dtype=np.uintp),
         np.empty(n_variables),
-    )  # fmt: skip
+    )
     merged = Merged(np.zeros(room), np.zeros(room), np.zeros(room))
     heap = Heap(np.empty(n_variables), np.empty(n_variables, dtype=np.uintp))
     return find_maxima(belief), items, merged, heap, np.empty((n_variables, n_bins))

@@ -55,9 +55,14 @@ def nodes_of(slope: NDArray) -> tuple[NDArray, NDArray]:
 
 @inner
 def add_softmax(
-    f: NDArray, slope: NDArray, nodes: NDArray, weights: NDArray, begin: int, end: int,
+    f: NDArray,
+    slope: NDArray,
+    nodes: NDArray,
+    weights: NDArray,
+    begin: int,
+    end: int,
     total: NDArray,
-) -> None:  # fmt: skip
+) -> None:
     """Add the softmax of f + slope t at some of the nodes t; most exponentials are products."""
     n_classes, step = len(f), nodes[1] - nodes[0]
     e, factor = np.empty(n_classes), np.empty(n_classes)

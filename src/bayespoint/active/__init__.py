@@ -22,6 +22,12 @@ from bayespoint.active.strategies import query
 from bayespoint.active.suspects import SuspectLabels, suspect_labels
 
 __all__ = [
-    "LearningCurve", "LearningCurveDisplay", "SuspectLabels", "bald", "entropy", "learn_actively",
-    "query", "suspect_labels",
-]  # fmt: skip
+    "LearningCurve",
+    "LearningCurveDisplay",
+    "SuspectLabels",
+    "bald",
+    "entropy",
+    "learn_actively",
+    "query",
+    "suspect_labels",
+]

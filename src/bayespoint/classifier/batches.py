@@ -57,9 +57,13 @@ def learn_batch(
     engine, first = parameters.make_engine(X), before is None
     parameters.check_device(X, engine, batch=True)
     points, labels, table = validated(
-        classifier, X, y, parameters.takes_sparse(engine), reset=first,
+        classifier,
+        X,
+        y,
+        parameters.takes_sparse(engine),
+        reset=first,
         table=None if before is None else before.table,
-    )  # fmt: skip
+    )
     known = known_classes(None if before is None else before.classes, classes)
     problem = Problem.pose(points, labels, sample_weight, parameters.class_weight, classes=known)
     problem = with_engine(parameters, replace(problem, table=table), engine)

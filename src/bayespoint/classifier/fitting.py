@@ -56,9 +56,14 @@ def pose(
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
     points, labels, table = validated(
-        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space,
+        classifier,
+        X,
+        y,
+        parameters.takes_sparse(engine),
+        reset=reset,
+        space=engine.device_space,
         table=None if reset else classifier.model_.table,
-    )  # fmt: skip
+    )
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
     problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
@@ -159,9 +164,12 @@ def train_member(
 
 
 def train(
-    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int,
+    parameters: Parameters,
+    problem: Problem,
+    monitor: Monitor,
+    seed: int,
     before: Model | None = None,
-) -> Model:  # fmt: skip
+) -> Model:
     """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
     if parameters.mixture is not None:
         members = [
@@ -198,9 +206,13 @@ def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed
 
 
 def learn(
-    parameters: Parameters, problem: Problem, space: Any, monitor: Monitor, seed: int,
+    parameters: Parameters,
+    problem: Problem,
+    space: Any,
+    monitor: Monitor,
+    seed: int,
     before: Model | None = None,
-) -> Model:  # fmt: skip
+) -> Model:
     """The model that the engine learns in a space."""
     engine, start = problem.engine, None if before is None else before.posterior
     posterior, run = solve(parameters, problem, space, monitor, seed, start)
@@ -215,10 +227,18 @@ def learn(
     space.forget()
     n_features = problem.points.shape[1] if problem.columns is None else len(problem.given)
     model = Model(
-        space, posterior, problem.coding.at(temperature), run, n_features, problem.scaling,
-        problem.columns, parameters.takes_sparse(engine), parameters.decision, seed,
+        space,
+        posterior,
+        problem.coding.at(temperature),
+        run,
+        n_features,
+        problem.scaling,
+        problem.columns,
+        parameters.takes_sparse(engine),
+        parameters.decision,
+        seed,
         table=problem.table,
-    )  # fmt: skip
+    )
     return with_losses(parameters, model, problem, before)
 
 
@@ -245,17 +265,29 @@ def make_space(parameters: Parameters, problem: Problem, *pivots: Any, noise: An
 
 
 def solve(
-    parameters: Parameters, problem: Problem, space: Any, monitor: Monitor, seed: int,
+    parameters: Parameters,
+    problem: Problem,
+    space: Any,
+    monitor: Monitor,
+    seed: int,
     start: Posterior | None = None,
-) -> tuple[Posterior, Run]:  # fmt: skip
+) -> tuple[Posterior, Run]:
     """Run the engine, here or, if it can be, by the executor of the fit."""
     trainer = None
     if problem.engine.trains_elsewhere:
         trainer = current_executor().trainer(problem.given, problem.scaling, space)
     request = Request(
-        np.random.default_rng(seed), monitor, problem.weight, start, parameters.n_jobs,
-        problem.coding.name, problem.device, trainer, problem.groups, problem.unit,
-    )  # fmt: skip
+        np.random.default_rng(seed),
+        monitor,
+        problem.weight,
+        start,
+        parameters.n_jobs,
+        problem.coding.name,
+        problem.device,
+        trainer,
+        problem.groups,
+        problem.unit,
+    )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
     if problem.groups is not None and posterior.is_gaussian:

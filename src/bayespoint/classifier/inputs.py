@@ -57,11 +57,15 @@ def validated(
     is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
     with validation.columns_named(X):
         points, labels = validation.validate_data(
-            estimator, validation.without_sparse_columns(to_numpy(X), keeps=takes_sparse), y,
-            dtype=(np.float64, np.float32), order="C", reset=reset,
+            estimator,
+            validation.without_sparse_columns(to_numpy(X), keeps=takes_sparse),
+            y,
+            dtype=(np.float64, np.float32),
+            order="C",
+            reset=reset,
             accept_sparse="csr" if takes_sparse else False,
             ensure_all_finite="allow-nan" if is_table and (reset or table) else True,
-        )  # fmt: skip
+        )
     if not is_table:
         return points, labels, None
     if reset:

@@ -124,10 +124,17 @@ def fit(
     facts = {"expected_scores": scores, "left_out_error": scores["error"].value}
     facts["label_scores"] = some_label_scores(left_out, coding)
     model = Model(
-        design.space, posterior, coding, run, blocks.n_features, design.scaling,
-        accepts_sparse=parameters.takes_sparse(engine), decision=parameters.decision,
-        seed=new_seed(parameters), facts=facts,
-    )  # fmt: skip
+        design.space,
+        posterior,
+        coding,
+        run,
+        blocks.n_features,
+        design.scaling,
+        accepts_sparse=parameters.takes_sparse(engine),
+        decision=parameters.decision,
+        seed=new_seed(parameters),
+        facts=facts,
+    )
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
         spread = spread if design.scaling is None else spread / design.scaling.scale
@@ -264,9 +271,15 @@ def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) ->
     space.points = stored_points(space.kernel, blocks, where, scaling)
     codes = np.searchsorted(whole.labels[is_class], whole.labels)[places[given]]
     of_rows = Problem(
-        some, whole.labels[is_class], codes, weight, None, given,
-        engine=problem.engine, scaling=scaling,
-    )  # fmt: skip
+        some,
+        whole.labels[is_class],
+        codes,
+        weight,
+        None,
+        given,
+        engine=problem.engine,
+        scaling=scaling,
+    )
     model = learn(parameters, of_rows, space, monitor, new_seed(parameters))
     model.facts.update(facts_of(model, of_rows))
     return model
@@ -276,10 +289,15 @@ def used_rows(each: list[Survey], design: Design) -> list[int]:
     """Rows of positive weight of each block."""
     weight = dict(zip(design.labels.tolist(), design.class_weight, strict=True))
     return [
-        int(sum(n for label, n in zip(one.labels.tolist(), one.positive, strict=True)
-                if weight[label] > 0))
+        int(
+            sum(
+                n
+                for label, n in zip(one.labels.tolist(), one.positive, strict=True)
+                if weight[label] > 0
+            )
+        )
         for one in each
-    ]  # fmt: skip
+    ]
 
 
 def largest_coordinate(design: Design, whole: Survey) -> float:

@@ -14,12 +14,26 @@ ONLY_HELP = not {"-h", "--help"}.isdisjoint(sys.argv[1:])
 
 # Named here for the same reason; a test compares them with the lists of the library.
 ENGINE_NAMES = (
-    "auto", "billiard", "ep", "factorised-ep", "gibbs", "knapsack", "laplace", "perceptron",
-)  # fmt: skip
+    "auto",
+    "billiard",
+    "ep",
+    "factorised-ep",
+    "gibbs",
+    "knapsack",
+    "laplace",
+    "perceptron",
+)
 UPDATED_ENGINES = ("ep", "factorised-ep", "laplace")  # that support batch learning
 KERNEL_NAMES = (
-    "auto", "linear", "poly", "rbf", "matern32", "matern52", "exponential", "additive",
-)  # fmt: skip
+    "auto",
+    "linear",
+    "poly",
+    "rbf",
+    "matern32",
+    "matern52",
+    "exponential",
+    "additive",
+)
 KERNELS_WITH = {"gamma": ("auto", *KERNEL_NAMES[2:]), "degree": ("poly",), "coef0": ("poly",)}
 STRATEGY_NAMES = ("entropy", "margin", "bald", "random")
 LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default

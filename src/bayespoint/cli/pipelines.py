@@ -29,9 +29,16 @@ from bayespoint.spaces.scaling import Scaling
 
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {
-    "categorical_features", "device", "engine", "kernel", "n_jobs", "mixture", "random_state",
-    "verbose", "warm_start",
-}  # fmt: skip
+    "categorical_features",
+    "device",
+    "engine",
+    "kernel",
+    "n_jobs",
+    "mixture",
+    "random_state",
+    "verbose",
+    "warm_start",
+}
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
 MISSING = "(missing)"
 # Numbers that stand for a text. Of 20, 50, 100 and 200, the first was best with 30 and with 100

@@ -16,10 +16,17 @@ from bayespoint.codings.one_vs_rest import JointCoding, OneVersusRest
 from bayespoint.codings.ordinal import OrdinalCoding
 
 __all__ = [
-    "CODINGS", "LARGEST", "MULTI_CLASS", "TEMPERATURES", "BinaryCoding", "Coding", "JointCoding",
-    "OneVersusRest", "OrdinalCoding",
+    "CODINGS",
+    "LARGEST",
+    "MULTI_CLASS",
+    "TEMPERATURES",
+    "BinaryCoding",
+    "Coding",
+    "JointCoding",
+    "OneVersusRest",
+    "OrdinalCoding",
     "make_coding",
-]  # fmt: skip
+]
 
 for coding in (BinaryCoding, JointCoding, OneVersusRest, OrdinalCoding):
     CODINGS[coding.name] = coding

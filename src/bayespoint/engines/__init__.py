@@ -10,7 +10,15 @@ from bayespoint.engines.sampling.gibbs import GibbsSampler
 from bayespoint.engines.sampling.perceptron import PermutedPerceptron
 
 __all__ = [
-    "BilliardSampler", "Engine", "ExpectationPropagation", "FactorisedPropagation", "GibbsSampler",
-    "KnapsackPropagation", "LaplaceApproximation", "PermutedPerceptron", "Request", "Run",
+    "BilliardSampler",
+    "Engine",
+    "ExpectationPropagation",
+    "FactorisedPropagation",
+    "GibbsSampler",
+    "KnapsackPropagation",
+    "LaplaceApproximation",
+    "PermutedPerceptron",
+    "Request",
+    "Run",
     "get_engine",
-]  # fmt: skip
+]

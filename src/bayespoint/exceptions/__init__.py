@@ -34,9 +34,24 @@ from bayespoint.exceptions.warnings import (
 from bayespoint.exceptions.warnings import TaskWarning as TaskWarning
 
 __all__ = [
-    "BlockError", "BlocksChangedError", "BoundReachedWarning", "CacheTooSmallError",
-    "ChainsDisagreeWarning", "CheckpointError", "ClusterError", "CutMarginalsWarning",
-    "DeviceError", "EmptyVersionSpaceError", "FactorisedWarning", "KernelError", "ModelFileError",
-    "ModelVersionWarning", "NotConvergedWarning", "NotEnoughMemoryError", "NotSeparableWarning",
-    "RiskNotReachedError", "SparseInputWarning", "StoppedEarlyWarning",
-]  # fmt: skip
+    "BlockError",
+    "BlocksChangedError",
+    "BoundReachedWarning",
+    "CacheTooSmallError",
+    "ChainsDisagreeWarning",
+    "CheckpointError",
+    "ClusterError",
+    "CutMarginalsWarning",
+    "DeviceError",
+    "EmptyVersionSpaceError",
+    "FactorisedWarning",
+    "KernelError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NotConvergedWarning",
+    "NotEnoughMemoryError",
+    "NotSeparableWarning",
+    "RiskNotReachedError",
+    "SparseInputWarning",
+    "StoppedEarlyWarning",
+]

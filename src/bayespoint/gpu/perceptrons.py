@@ -66,10 +66,29 @@ class DeviceMachines:
         """Queue a kernel of the source that lets machines work, with some kernel values."""
         (n_tasks, stride), m = self.targets.shape, len(self.step)
         launch(
-            name, values.device, grid, block, self.orders, self.targets, self.step, self.ridge,
-            self.counts, self.margins, self.squares, self.first, self.progress, self.missing,
-            values, m, stride, n_tasks, self.max_epochs, int(self.has_ridge), *more, **how,
-        )  # fmt: skip
+            name,
+            values.device,
+            grid,
+            block,
+            self.orders,
+            self.targets,
+            self.step,
+            self.ridge,
+            self.counts,
+            self.margins,
+            self.squares,
+            self.first,
+            self.progress,
+            self.missing,
+            values,
+            m,
+            stride,
+            n_tasks,
+            self.max_epochs,
+            int(self.has_ridge),
+            *more,
+            **how,
+        )
 
 
 class DeviceRounds:

@@ -106,9 +106,16 @@ def program(index: int) -> Any:
 
 
 def finish(
-    values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1, out: Any = None,
+    values: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    d: Any,
+    degree: int,
+    n_groups: int = 1,
+    out: Any = None,
     slots: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
 
     Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)). Groups of rows have columns
@@ -119,10 +126,24 @@ def finish(
         goal = values if out is None else out
         grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
         launch(
-            "finish" if goal.element_size() == 4 else "finish_half", values.device, grid, 256,
-            values, goal, np.uint64(0) if slots is None else slots, a, b, c, d, n, n // n_groups,
-            np.int64(values.stride(0)), np.int64(goal.stride(0)), columns, degree,
-        )  # fmt: skip
+            "finish" if goal.element_size() == 4 else "finish_half",
+            values.device,
+            grid,
+            256,
+            values,
+            goal,
+            np.uint64(0) if slots is None else slots,
+            a,
+            b,
+            c,
+            d,
+            n,
+            n // n_groups,
+            np.int64(values.stride(0)),
+            np.int64(goal.stride(0)),
+            columns,
+            degree,
+        )
         return goal
     if out is not None:
         return put(finish(values, a, b, c, d, degree), out, slots)
@@ -149,9 +170,18 @@ def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degre
     if values.device.type == "cuda":
         grid = (-(-(n - first) // TILE), -(-n_rows // TILE))
         launch(
-            "finish_symmetric", values.device, grid, (TILE, 8), values, a, c,
-            np.int64(values.stride(0)), n, first, degree,
-        )  # fmt: skip
+            "finish_symmetric",
+            values.device,
+            grid,
+            (TILE, 8),
+            values,
+            a,
+            c,
+            np.int64(values.stride(0)),
+            n,
+            first,
+            degree,
+        )
         return
     rows = slice(first, first + n_rows)
     finish(values[rows, first:n], a[rows], a[first:], c[rows], c[first:], degree)
@@ -166,9 +196,20 @@ def add_rows(
     if values.device.type == "cuda":
         name = "add_half_rows" if values.element_size() == 2 else "add_rows"
         launch(
-            name, values.device, (-(-stride // 1024), len(windows), -(-n_tasks // SUMS)), 256,
-            values, slots, changes, starts, windows, targets, margins, stride, n_tasks,
-        )  # fmt: skip
+            name,
+            values.device,
+            (-(-stride // 1024), len(windows), -(-n_tasks // SUMS)),
+            256,
+            values,
+            slots,
+            changes,
+            starts,
+            windows,
+            targets,
+            margins,
+            stride,
+            n_tasks,
+        )
         return
     for (order, *_), begin, end in zip(windows.tolist(), starts[:-1], starts[1:], strict=True):
         more = changes[begin:end].T @ values[slots[begin:end].long()].float()
@@ -189,9 +230,25 @@ def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: 
     parts = torch.empty((-(-n_columns // n_each), n, n_weights), device=values.device)
     for first in range(0, n_weights, SUM_COLUMNS):
         launch(
-            "multiply", values.device, (n_blocks, len(parts)), 256, values, a, b, c, d, columns,
-            parts, n, np.int64(values.stride(0)), n_columns, degree, n_weights, first, n_each,
-        )  # fmt: skip
+            "multiply",
+            values.device,
+            (n_blocks, len(parts)),
+            256,
+            values,
+            a,
+            b,
+            c,
+            d,
+            columns,
+            parts,
+            n,
+            np.int64(values.stride(0)),
+            n_columns,
+            degree,
+            n_weights,
+            first,
+            n_each,
+        )
     return parts.sum(dim=0)
 
 
@@ -201,10 +258,21 @@ def to_grid(X: Any, step: float, near: float, largest: float, high: Any) -> bool
 
     off = torch.zeros(1, dtype=torch.int32, device=X.device)
     launch(
-        "to_grid", X.device, min(len(X), 65_536), 256, X, high, np.float32(step),
-        np.float32(near), np.float32(largest), off, len(X), np.int64(X.stride(0)), X.shape[1],
+        "to_grid",
+        X.device,
+        min(len(X), 65_536),
+        256,
+        X,
+        high,
+        np.float32(step),
+        np.float32(near),
+        np.float32(largest),
+        off,
+        len(X),
+        np.int64(X.stride(0)),
+        X.shape[1],
         high.shape[1],
-    )  # fmt: skip
+    )
     return not bool(off)
 
 
@@ -213,9 +281,16 @@ def scale_sums(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
     n_blocks = max(1, min(-(-len(outputs) // 256), 240))
     sums = outputs.new_empty((n_blocks, 2))
     launch(
-        "scale_sums", outputs.device, n_blocks, 256, outputs, copies, sums, np.float64(scale),
+        "scale_sums",
+        outputs.device,
+        n_blocks,
+        256,
+        outputs,
+        copies,
+        sums,
+        np.float64(scale),
         *outputs.shape,
-    )  # fmt: skip
+    )
     along, spread = sums.cpu().numpy().sum(axis=0)
     return float(along), float(spread)
 
@@ -230,9 +305,22 @@ def logistic_sums(features: Any, codes: Any, copies: Any, at: Any) -> Any:
     losses, slopes = new((n_batch, n_pieces)), new((n_batch, n_pieces, t, k))
     squares = torch.empty((n_batch, n_pieces, LEFT, RIGHT), device=device)
     launch(
-        "logistic_sums", device, (n_pieces, n_batch), 256, features, codes, copies, at, losses,
-        slopes, squares, n, n_pieces, t, k,
-    )  # fmt: skip
+        "logistic_sums",
+        device,
+        (n_pieces, n_batch),
+        256,
+        features,
+        codes,
+        copies,
+        at,
+        losses,
+        slopes,
+        squares,
+        n,
+        n_pieces,
+        t,
+        k,
+    )
     total = new((n_batch, 1 + t * k + (t * k) ** 2))
     grid = (-(-total.shape[1] // 32), n_batch)
     launch("logistic_total", device, grid, 256, losses, slopes, squares, total, n_pieces, t, k)
@@ -246,7 +334,19 @@ def newton_step(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tupl
     n_batch, n, (centre, precision) = len(at), len(chosen), prior
     ahead, numbers = torch.empty_like(at), at.new_empty((n_batch, 2))
     launch(
-        "newton_step", at.device, n_batch, 256, sums, at, centre, precision, chosen, ahead,
-        numbers, centre.numel(), n, shared=8 * (n + 1) * (n | 1),
-    )  # fmt: skip
+        "newton_step",
+        at.device,
+        n_batch,
+        256,
+        sums,
+        at,
+        centre,
+        precision,
+        chosen,
+        ahead,
+        numbers,
+        centre.numel(),
+        n,
+        shared=8 * (n + 1) * (n | 1),
+    )
     return ahead, numbers

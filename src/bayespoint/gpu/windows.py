@@ -143,9 +143,17 @@ class Windows:
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         """Let machines go through their windows; what they learn is noted in ``changes``."""
         self._machines.launch(
-            "advance_windows", len(windows) * self._n_tasks, WIDE, values, windows, slots, changes,
-            slots.shape[1], changes.shape[1], shared=4 * self._width + self._width // 8,
-        )  # fmt: skip
+            "advance_windows",
+            len(windows) * self._n_tasks,
+            WIDE,
+            values,
+            windows,
+            slots,
+            changes,
+            slots.shape[1],
+            changes.shape[1],
+            shared=4 * self._width + self._width // 8,
+        )
 
     def _pass_by(self) -> None:
         """Lead all machines on to their next mistakes."""
@@ -166,7 +174,12 @@ class Windows:
             some = slice(begin, begin + rows.together)
             starts = to_device((ends - begin).clip(0, len(learners[some])), rows.device)
             add_rows(
-                rows.values, rows.slots(learners[some]), changes[some], starts, windows, a.targets,
+                rows.values,
+                rows.slots(learners[some]),
+                changes[some],
+                starts,
+                windows,
+                a.targets,
                 a.margins,
-            )  # fmt: skip
+            )
         return int(sizes.max())

@@ -25,10 +25,24 @@ from bayespoint.kernels.radial import RadialKernel
 from bayespoint.kernels.sums import ConstantKernel, SumKernel
 
 __all__ = [
-    "KERNELS", "NAMES", "STORED", "AdditiveKernel", "ConstantKernel", "ExponentialKernel",
-    "FunctionKernel", "Kernel", "MaternKernel", "Points", "PolynomialKernel", "PrecomputedKernel",
-    "RadialKernel", "SumKernel", "in_plain_units", "make_kernel", "positive_parameters",
-]  # fmt: skip
+    "KERNELS",
+    "NAMES",
+    "STORED",
+    "AdditiveKernel",
+    "ConstantKernel",
+    "ExponentialKernel",
+    "FunctionKernel",
+    "Kernel",
+    "MaternKernel",
+    "Points",
+    "PolynomialKernel",
+    "PrecomputedKernel",
+    "RadialKernel",
+    "SumKernel",
+    "in_plain_units",
+    "make_kernel",
+    "positive_parameters",
+]
 
 
 def linear_kernel(*, fit_intercept: bool = True, normalize: bool = False) -> PolynomialKernel:
@@ -103,9 +117,12 @@ def make_kernel(
     RadialKernel(gamma=0.4)
     """
     given = {
-        "degree": degree, "gamma": gamma, "coef0": coef0, "normalize": normalize,
+        "degree": degree,
+        "gamma": gamma,
+        "coef0": coef0,
+        "normalize": normalize,
         "fit_intercept": fit_intercept,
-    }  # fmt: skip
+    }
     if isinstance(kernel, str) and kernel in NAMES:
         make = NAMES[kernel]
         return make(**{name: given[name] for name in parameters_of(make) if name in given})

@@ -16,10 +16,17 @@ from bayespoint.likelihoods.logistic import LogisticLikelihood
 from bayespoint.likelihoods.ordinal import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 
 __all__ = [
-    "LIKELIHOODS", "ArgmaxLikelihood", "JointLikelihood", "Likelihood", "LogisticLikelihood",
-    "OrdinalLogisticLikelihood", "OrdinalProbitLikelihood", "ProbitLikelihood", "SoftmaxLikelihood",
+    "LIKELIHOODS",
+    "ArgmaxLikelihood",
+    "JointLikelihood",
+    "Likelihood",
+    "LogisticLikelihood",
+    "OrdinalLogisticLikelihood",
+    "OrdinalProbitLikelihood",
+    "ProbitLikelihood",
+    "SoftmaxLikelihood",
     "make_likelihood",
-]  # fmt: skip
+]
 
 LIKELIHOODS += (
     ArgmaxLikelihood,

@@ -13,7 +13,17 @@ from bayespoint.posteriors.stacked import SeparatePosterior
 from bayespoint.posteriors.stream import StreamPosterior
 
 __all__ = [
-    "ChainPosterior", "FirstVisits", "FlipEvidence", "GaussianPosterior", "JointPosterior",
-    "LogOdds", "MarginalPosterior", "Messages", "MixturePosterior", "Posterior", "SampledPosterior",
-    "SeparatePosterior", "StreamPosterior",
-]  # fmt: skip
+    "ChainPosterior",
+    "FirstVisits",
+    "FlipEvidence",
+    "GaussianPosterior",
+    "JointPosterior",
+    "LogOdds",
+    "MarginalPosterior",
+    "Messages",
+    "MixturePosterior",
+    "Posterior",
+    "SampledPosterior",
+    "SeparatePosterior",
+    "StreamPosterior",
+]

@@ -54,8 +54,11 @@ class Posterior(ABC):
 
     # Of training points: files stay small. And what is on a device.
     not_stored: tuple[str, ...] = (
-        "left_out_log_probability", "messages", "_later", "device_visits",
-    )  # fmt: skip
+        "left_out_log_probability",
+        "messages",
+        "_later",
+        "device_visits",
+    )
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     oob_decision: Any  # a method of samples that know what has not learned from a point
     n_samples: int | None = None

@@ -58,11 +58,15 @@ class ChainPosterior(Samples):
     """
 
     def __init__(
-        self, chains: NDArray[np.float64], label_noise: NDArray[np.float64],
-        mean: NDArray[np.float64] | None = None, evidence: Sequence[FlipEvidence] | None = None, *,
+        self,
+        chains: NDArray[np.float64],
+        label_noise: NDArray[np.float64],
+        mean: NDArray[np.float64] | None = None,
+        evidence: Sequence[FlipEvidence] | None = None,
+        *,
         noise: NDArray[np.float64] | float = 0.0,
         left_out_log_probability: NDArray[np.float64] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         n_chains, n_draws, n_coordinates, n_tasks = chains.shape
         self.n_chains, self.n_draws = n_chains, n_draws
         first = np.ascontiguousarray(np.moveaxis(chains, 2, 0))

@@ -106,11 +106,15 @@ class GaussianPosterior(Posterior):
     messages: Messages | None = None
 
     def __init__(
-        self, mean: NDArray[np.float64], factor: NDArray[np.float64], likelihood: Likelihood, *,
+        self,
+        mean: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        likelihood: Likelihood,
+        *,
         log_evidence: NDArray[np.float64] | None = None,
         left_out_log_probability: NDArray[np.float64] | None = None,
         messages: Messages | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._mean = mean
         self.factor = factor
         self.likelihood = likelihood

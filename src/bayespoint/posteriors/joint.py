@@ -66,10 +66,16 @@ class JointPosterior(Posterior):
     messages: Messages | None = None
 
     def __init__(
-        self, mean: NDArray[np.float64], own: NDArray[np.float64], shared: NDArray[np.float64],
-        likelihood: JointLikelihood, *, log_evidence: NDArray[np.float64] | None = None,
-        cavities: tuple[NDArray, NDArray] | None = None, messages: Messages | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        mean: NDArray[np.float64],
+        own: NDArray[np.float64],
+        shared: NDArray[np.float64],
+        likelihood: JointLikelihood,
+        *,
+        log_evidence: NDArray[np.float64] | None = None,
+        cavities: tuple[NDArray, NDArray] | None = None,
+        messages: Messages | None = None,
+    ) -> None:
         self._mean = mean
         self.own, self.shared = own, shared
         self.likelihood = likelihood

@@ -71,9 +71,14 @@ class MarginalPosterior(Posterior):
     """
 
     def __init__(
-        self, grids: NDArray[np.float64], log_marginals: NDArray[np.float64], beta: float,
-        Z: NDArray, targets: NDArray, weight: NDArray[np.float64] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        grids: NDArray[np.float64],
+        log_marginals: NDArray[np.float64],
+        beta: float,
+        Z: NDArray,
+        targets: NDArray,
+        weight: NDArray[np.float64] | None = None,
+    ) -> None:
         self.grids = grids
         self.log_marginals = log_marginals
         self.beta = beta

@@ -19,7 +19,19 @@ from bayespoint.reject.selective import SelectiveClassifier
 from bayespoint.reject.sets import label_sets
 
 __all__ = [
-    "SCORES", "Guarantee", "LabelSets", "OperatingPoint", "RejectionConfusionDisplay",
-    "RejectionCurve", "RejectionCurveDisplay", "Score", "SelectiveClassifier", "confidence",
-    "error_bound", "estimator_outputs", "label_sets", "rejection_confusion", "rejection_curve",
-]  # fmt: skip
+    "SCORES",
+    "Guarantee",
+    "LabelSets",
+    "OperatingPoint",
+    "RejectionConfusionDisplay",
+    "RejectionCurve",
+    "RejectionCurveDisplay",
+    "Score",
+    "SelectiveClassifier",
+    "confidence",
+    "error_bound",
+    "estimator_outputs",
+    "label_sets",
+    "rejection_confusion",
+    "rejection_curve",
+]

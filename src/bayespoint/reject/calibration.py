@@ -51,9 +51,14 @@ def takes_groups(estimator: Any) -> bool:
 
 
 def calibrate(
-    selective: Any, source: str, X: Any, y: NDArray, weight: ArrayLike | None,
-    groups: NDArray[np.intp] | None, params: dict,
-) -> tuple[Any, RejectionCurve]:  # fmt: skip
+    selective: Any,
+    source: str,
+    X: Any,
+    y: NDArray,
+    weight: ArrayLike | None,
+    groups: NDArray[np.intp] | None,
+    params: dict,
+) -> tuple[Any, RejectionCurve]:
     """The fitted classifier of a selective one, and its rejection curve on the calibration data.
 
     `source` is a key of SOURCES; `params` are for the fit.
@@ -67,9 +72,16 @@ def calibrate(
         # A label that is not in a training part is an error as any other.
         classes = np.unique(y).tolist()
         found = model_selection.cross_validate(  # it cuts the parameters of fit as well
-            estimator, X, y, cv=splits, params=params, scoring=no_score, n_jobs=selective.n_jobs,
-            return_estimator=True, error_score="raise",
-        )  # fmt: skip
+            estimator,
+            X,
+            y,
+            cv=splits,
+            params=params,
+            scoring=no_score,
+            n_jobs=selective.n_jobs,
+            return_estimator=True,
+            error_score="raise",
+        )
         machines, is_matrix = found["estimator"], get_tags(estimator).input_tags.pairwise
         parts = []
         for machine, (train, test) in zip(machines, splits, strict=True):

@@ -16,9 +16,13 @@ DARK = 0.6  # share of a true class from which numbers are white
 
 
 def rejection_confusion(
-    y_true: ArrayLike, y_pred: ArrayLike, *, classes: ArrayLike, reject_label: Any,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    classes: ArrayLike,
+    reject_label: Any,
     sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """Count rows by true class, one line each, and by prediction; the last column is rejected.
 
     Parameters
@@ -97,9 +101,14 @@ class RejectionConfusionDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_pred: ArrayLike, *, classes: ArrayLike, reject_label: Any,
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        classes: ArrayLike,
+        reject_label: Any,
         ax: Axes | None = None,
-    ) -> RejectionConfusionDisplay:  # fmt: skip
+    ) -> RejectionConfusionDisplay:
         """Plot the matrix of labels and predictions; see :func:`rejection_confusion`."""
         counts = rejection_confusion(y_true, y_pred, classes=classes, reject_label=reject_label)
         return cls(counts, classes).plot(ax)

@@ -268,9 +268,14 @@ class RejectionCurve:
 
 
 def rejection_curve(
-    y_true: ArrayLike, outputs: ArrayLike, *, y_pred: ArrayLike | None = None,
-    classes: ArrayLike | None = None, score: str = "max", sample_weight: ArrayLike | None = None,
-) -> RejectionCurve:  # fmt: skip
+    y_true: ArrayLike,
+    outputs: ArrayLike,
+    *,
+    y_pred: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    score: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> RejectionCurve:
     """Compute the error on the accepted rows when those with the smallest scores are rejected.
 
     Parameters

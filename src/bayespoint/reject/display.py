@@ -76,9 +76,15 @@ class RejectionCurveDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, score: str | None = None,
-        name: str | None = None, **kwargs: Any,
-    ) -> "RejectionCurveDisplay":  # fmt: skip
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        score: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> "RejectionCurveDisplay":
         """Plot the curve of a fitted classifier on test data.
 
         Parameters
@@ -124,18 +130,29 @@ class RejectionCurveDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, outputs: ArrayLike, *, y_pred: ArrayLike | None = None,
-        classes: ArrayLike | None = None, score: str = "max", name: str | None = None,
+        cls,
+        y_true: ArrayLike,
+        outputs: ArrayLike,
+        *,
+        y_pred: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        score: str = "max",
+        name: str | None = None,
         **kwargs: Any,
-    ) -> "RejectionCurveDisplay":  # fmt: skip
+    ) -> "RejectionCurveDisplay":
         """Plot the curve of labels and outputs; see :func:`rejection_curve` and :meth:`plot`."""
         curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
         return cls(curve, score=score, name=name).plot(**kwargs)
 
     def plot(
-        self, ax: Axes | None = None, *, name: str | None = None, max_rate: float = 1.0,
-        log_error: bool = False, **kwargs: Any,
-    ) -> "RejectionCurveDisplay":  # fmt: skip
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        max_rate: float = 1.0,
+        log_error: bool = False,
+        **kwargs: Any,
+    ) -> "RejectionCurveDisplay":
         """Draw the curve.
 
         Parameters

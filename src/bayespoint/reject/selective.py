@@ -202,9 +202,13 @@ class SelectiveClassifier(WrapsClassifier):
     n_jobs: int | None = None
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None, **fit_params: Any,
-    ) -> "SelectiveClassifier":  # fmt: skip
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> "SelectiveClassifier":
         """Fit the classifier and set the threshold.
 
         Parameters
@@ -310,9 +314,13 @@ class SelectiveClassifier(WrapsClassifier):
             point = curve.at_risk(self.risk, self.confidence_level, share=share)
             n_accepted = round(curve.n_samples * (1 - point.rate))
             found["guarantee_"] = Guarantee(
-                self.risk, self.confidence_level, curve.n_samples, n_accepted,
-                round(n_accepted * point.error), held_out=source != "cross-validation",
-            )  # fmt: skip
+                self.risk,
+                self.confidence_level,
+                curve.n_samples,
+                n_accepted,
+                round(n_accepted * point.error),
+                held_out=source != "cross-validation",
+            )
         if point.threshold == np.inf:
             warnings.warn(
                 f"Every row will be rejected: at cost={self.cost} rejecting all calibration "

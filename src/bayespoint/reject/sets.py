@@ -15,10 +15,14 @@ from bayespoint.tools.validation import new_points
 
 
 def label_sets(
-    clf: Any, X: Any, *, coverage: float = 0.9, per_class: bool = False,
+    clf: Any,
+    X: Any,
+    *,
+    coverage: float = 0.9,
+    per_class: bool = False,
     calibration: tuple[Any, ArrayLike] | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
-) -> LabelSets:  # fmt: skip
+) -> LabelSets:
     r"""Predict for each row the labels that cannot be ruled out, and say on what grounds.
 
     A label y of a new row is ruled out if it would be among the least probable labels: with

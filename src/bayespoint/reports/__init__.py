@@ -14,7 +14,25 @@ from bayespoint.reports.metrics import METRICS, Measured, Metric
 from bayespoint.reports.page import write_evaluation
 
 __all__ = [
-    "METRICS", "Answers", "Bin", "ClassScores", "Evaluation", "Expense", "Explanation",
-    "ExplanationDisplay", "Features", "Measured", "Metric", "Push", "Selective", "Shift",
-    "Threshold", "Voice", "compare", "explain", "measure", "profile", "write_evaluation",
-]  # fmt: skip
+    "METRICS",
+    "Answers",
+    "Bin",
+    "ClassScores",
+    "Evaluation",
+    "Expense",
+    "Explanation",
+    "ExplanationDisplay",
+    "Features",
+    "Measured",
+    "Metric",
+    "Push",
+    "Selective",
+    "Shift",
+    "Threshold",
+    "Voice",
+    "compare",
+    "explain",
+    "measure",
+    "profile",
+    "write_evaluation",
+]

@@ -87,9 +87,15 @@ def draw_reliability(evaluation: Evaluation) -> Drawing:
     ends = np.array(intervals, dtype=float)
     upper.plot([low[0], 1], [low[0], 1], color=GREY, linestyle=":", label="calibrated")
     upper.errorbar(
-        confidence, accuracy, abs(ends - accuracy[:, None]).T,
-        fmt="o-", color=BLUE, elinewidth=1.2, capsize=3, label="measured, 95 % interval",
-    )  # fmt: skip
+        confidence,
+        accuracy,
+        abs(ends - accuracy[:, None]).T,
+        fmt="o-",
+        color=BLUE,
+        elinewidth=1.2,
+        capsize=3,
+        label="measured, 95 % interval",
+    )
     upper.set_ylim(max(0.0, ends.min() - 0.05), 1.02)
     upper.set_ylabel("Accuracy")
     upper.tick_params(labelbottom=False)

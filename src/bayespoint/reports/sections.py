@@ -93,11 +93,13 @@ def rejection(report: Report) -> str:
         interval = score_interval(error, evaluation.weight * (1 - rate))
         rows.append([percent(rate, 0), percent(error), in_percent(interval)])
     drawn = figures.picture(
-        figures.draw_rejection, evaluation, "Error on the accepted rows",
+        figures.draw_rejection,
+        evaluation,
+        "Error on the accepted rows",
         f"against the fraction rejected, the least certain first, by "
         f"{SCORES[evaluation.rejection_score].words}. The area under the curve (AURC), its mean, "
         f"is {percent(curve.aurc)}.",
-    )  # fmt: skip
+    )
     shown = table(["rejected", "error", "95 % interval"], rows, label="Error by rejection rate")
     return f'{refusals(evaluation.selective)}<div class="beside">{drawn}{shown}</div>'
 
@@ -164,10 +166,12 @@ def calibration(report: Report) -> str:
         if weight > 0
     ]
     drawn = figures.picture(
-        figures.draw_reliability, evaluation, "Accuracy against confidence",
+        figures.draw_reliability,
+        evaluation,
+        "Accuracy against confidence",
         "above the number of rows in each bin. If the probabilities are calibrated, the "
         "accuracies lie on the diagonal.",
-    )  # fmt: skip
+    )
     heads = ["confidence", "rows", "mean", "accuracy", "95 %\ninterval"]
     shown = table(heads, rows, label="Accuracy by confidence")
     return f'<div class="beside">{drawn}{shown}</div>'
@@ -257,13 +261,17 @@ def curves(evaluation: Evaluation) -> str:
     if several and len(drawn) < len(evaluation.classes):
         more = f" The {len(drawn)} most frequent classes are drawn, each against the rest."
     roc = figures.picture(
-        figures.draw_roc, evaluation, "ROC curve",
+        figures.draw_roc,
+        evaluation,
+        "ROC curve",
         f"recall against the false positive rate, {mean} {number(area)}.{more}",
-    )  # fmt: skip
+    )
     precision = figures.picture(
-        figures.draw_precision_recall, evaluation, "Precision against recall",
+        figures.draw_precision_recall,
+        evaluation,
+        "Precision against recall",
         f"{mean} (average precision) {number(float(np.mean(under)))}.{guess}",
-    )  # fmt: skip
+    )
     return f'<div class="figures">{roc}{precision}</div>'
 
 

@@ -13,6 +13,13 @@ from bayespoint.rows.executor import run_on_block as run_on_block
 from bayespoint.rows.parquet import from_parquet
 
 __all__ = [
-    "Block", "Blocks", "LocalExecutor", "checkpoints", "from_arrays", "from_batches", "from_csv",
-    "from_npy", "from_parquet",
-]  # fmt: skip
+    "Block",
+    "Blocks",
+    "LocalExecutor",
+    "checkpoints",
+    "from_arrays",
+    "from_batches",
+    "from_csv",
+    "from_npy",
+    "from_parquet",
+]

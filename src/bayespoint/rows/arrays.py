@@ -152,9 +152,12 @@ def part(array: Any, begin: int, end: int) -> Any:
 
 
 def from_arrays(
-    X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
     block_rows: int | None = None,
-) -> Blocks:  # fmt: skip
+) -> Blocks:
     """Blocks of arrays, which may be memory-mapped (``np.memmap``) or sparse (CSR).
 
     Parameters
@@ -188,10 +191,12 @@ def from_arrays(
 
 
 def from_npy(
-    X: str | os.PathLike[str], y: str | os.PathLike[str] | ArrayLike | None = None,
-    sample_weight: str | os.PathLike[str] | ArrayLike | None = None, *,
+    X: str | os.PathLike[str],
+    y: str | os.PathLike[str] | ArrayLike | None = None,
+    sample_weight: str | os.PathLike[str] | ArrayLike | None = None,
+    *,
     block_rows: int | None = None,
-) -> Blocks:  # fmt: skip
+) -> Blocks:
     """Blocks of .npy files, of which only a block at a time comes into memory.
 
     Parameters
@@ -264,9 +269,12 @@ class StoredPoints(Points):
 
 
 def prepare(
-    kernel: Kernel, blocks: ArrayBlocks, where: NDArray[np.int64], scaling: Scaling | None,
+    kernel: Kernel,
+    blocks: ArrayBlocks,
+    where: NDArray[np.int64],
+    scaling: Scaling | None,
     longest: NDArray,
-) -> Points:  # fmt: skip
+) -> Points:
     """Some points, and the longest of all as the last one."""
     return kernel.prepare(np.vstack([scaled_rows(blocks, where, scaling), longest]), training=True)
 
@@ -295,6 +303,13 @@ def stored_points(
         points = prepare(kernel, blocks, own, scaling, longest)
         norms.append(points.norm[: len(own)])
     return StoredPoints(
-        points.rows[:0], np.concatenate(norms), points.log_unit, np.arange(len(where)),
-        kernel=kernel, blocks=blocks, where=where, scaling=scaling, longest=longest,
-    )  # fmt: skip
+        points.rows[:0],
+        np.concatenate(norms),
+        points.log_unit,
+        np.arange(len(where)),
+        kernel=kernel,
+        blocks=blocks,
+        where=where,
+        scaling=scaling,
+        longest=longest,
+    )

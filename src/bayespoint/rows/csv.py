@@ -23,9 +23,15 @@ class CsvBlocks(Blocks):
     """Lines of a CSV file, as :func:`from_csv` divides them."""
 
     def __init__(
-        self, path: Path, roles: Roles, block_rows: int | None, delimiter: str = ",",
-        encoding: str = "utf-8", missing: Sequence[str] = (), text: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        path: Path,
+        roles: Roles,
+        block_rows: int | None,
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        missing: Sequence[str] = (),
+        text: Sequence[str] = (),
+    ) -> None:
         check_encoding(encoding)
         if len(delimiter) != 1:
             raise ValueError(f"The delimiter must be a single character. Got {delimiter!r}.")
@@ -93,10 +99,16 @@ class CsvBlocks(Blocks):
         if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
             how["float_precision"] = "round_trip"  # the default is exact from 3.1 on
         return pd.read_csv(
-            io.BytesIO(content), sep=self.delimiter, encoding=self.encoding, index_col=False,
-            skipinitialspace=True, low_memory=False, na_values=self.missing,
-            dtype=self.text, **how,
-        )  # fmt: skip
+            io.BytesIO(content),
+            sep=self.delimiter,
+            encoding=self.encoding,
+            index_col=False,
+            skipinitialspace=True,
+            low_memory=False,
+            na_values=self.missing,
+            dtype=self.text,
+            **how,
+        )
 
     def fingerprint(self, k: int) -> tuple:
         """Size and time of the file, and the place of the block in it."""
@@ -163,10 +175,15 @@ def find_places(file: Any, begin: int, rows: int, opening: re.Pattern[bytes]) ->
 
 
 def from_csv(
-    path: str | os.PathLike[str], target: str | None = None, *,
-    features: Sequence[str] | None = None, sample_weight: str | None = None,
-    block_rows: int | None = None, delimiter: str = ",", encoding: str = "utf-8",
-) -> Blocks:  # fmt: skip
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    block_rows: int | None = None,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+) -> Blocks:
     r"""Blocks of a CSV file, which is read once to find where they begin.
 
     Parameters

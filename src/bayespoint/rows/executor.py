@@ -34,9 +34,13 @@ class Executor(ABC):
     """
 
     def run(
-        self, function: BlockFunction, blocks: Blocks, arguments: Sequence[Any], shared: Any,
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        arguments: Sequence[Any],
+        shared: Any,
         expected: Sequence[tuple] | None = None,
-    ) -> tuple[list[Any], Any]:  # fmt: skip
+    ) -> tuple[list[Any], Any]:
         """Run ``function(block, k, arguments[k], shared)`` on all blocks.
 
         Parameters
@@ -125,9 +129,14 @@ class Tree:
 
 
 def run_on_block(
-    blocks: Blocks, k: int, function: BlockFunction, argument: Any, shared: Any,
-    expected: tuple | None = None, block: Block | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    blocks: Blocks,
+    k: int,
+    function: BlockFunction,
+    argument: Any,
+    shared: Any,
+    expected: tuple | None = None,
+    block: Block | None = None,
+) -> tuple[Any, Any]:
     """Run the function on block k, which is read unless it is given; errors name the block."""
     if block is None:
         block = read(blocks, k)

@@ -135,10 +135,13 @@ def divide(sizes: list[list[int]], rows: int) -> list[list[Piece]]:
 
 
 def from_parquet(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], target: str | None = None, *,
-    features: Sequence[str] | None = None, sample_weight: str | None = None,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: str | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    sample_weight: str | None = None,
     block_rows: int | None = None,
-) -> Blocks:  # fmt: skip
+) -> Blocks:
     """Blocks of Parquet files: row groups, of which small ones are joined and large ones split.
 
     Parameters

@@ -120,10 +120,17 @@ class Survey:
                 first, second = (spread(one.plain, places, len(labels)) for one, places in both)
                 plain = first.merge(second)
         return Survey(
-            labels, counts, positive, moments, plain, np.maximum(self.largest, later.largest),
-            max(self.eps, later.eps), max(self.heaviest, later.heaviest),
-            self.weighs or later.weighs, self.is_sparse,
-        )  # fmt: skip
+            labels,
+            counts,
+            positive,
+            moments,
+            plain,
+            np.maximum(self.largest, later.largest),
+            max(self.eps, later.eps),
+            max(self.heaviest, later.heaviest),
+            self.weighs or later.weighs,
+            self.is_sparse,
+        )
 
     def class_weights(self, given: dict | str | None) -> NDArray[np.float64]:
         """The weight of each label."""
@@ -194,11 +201,17 @@ def survey_block(block: Block, k: int, argument: None, shared: None) -> tuple[Su
         raise BlockError(k, f"has the sample weight {heaviest:g}; at most {MOST_COPIES:g} allowed")
     has_moments = not is_sparse and largest.max(initial=0.0) <= LARGEST
     found = Survey(
-        labels, np.bincount(codes, minlength=len(labels)),
-        np.bincount(codes[copies > 0], minlength=len(labels)), moments if has_moments else None,
-        (moments if weight is None else plain) if has_moments else None, largest,
-        float(np.finfo(X.dtype).eps), heaviest, weight is not None, is_sparse,
-    )  # fmt: skip
+        labels,
+        np.bincount(codes, minlength=len(labels)),
+        np.bincount(codes[copies > 0], minlength=len(labels)),
+        moments if has_moments else None,
+        (moments if weight is None else plain) if has_moments else None,
+        largest,
+        float(np.finfo(X.dtype).eps),
+        heaviest,
+        weight is not None,
+        is_sparse,
+    )
     return found, found
 
 

@@ -39,9 +39,13 @@ class CountFits(Monitor):
 
 
 def run_jobs(
-    function: Callable[..., Any], jobs: Sequence[tuple], n_jobs: int | None, *,
-    n_fits: int, verbose: int = 0,
-) -> list[tuple[Any, list[Warning]]]:  # fmt: skip
+    function: Callable[..., Any],
+    jobs: Sequence[tuple],
+    n_jobs: int | None,
+    *,
+    n_fits: int,
+    verbose: int = 0,
+) -> list[tuple[Any, list[Warning]]]:
     """Results of ``function(*job)`` for each job, and the warnings that were held meanwhile.
 
     Jobs run through joblib, in threads unless ``parallel_config`` chooses another backend. The

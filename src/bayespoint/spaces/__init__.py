@@ -16,6 +16,11 @@ from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.stacked import StackedSpace
 
 __all__ = [
-    "BasisSpace", "Coordinates", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache",
+    "BasisSpace",
+    "Coordinates",
+    "DualSpace",
+    "PrincipalSpace",
+    "ProcessSpace",
+    "RowCache",
     "StackedSpace",
-]  # fmt: skip
+]

@@ -256,9 +256,12 @@ def numbers(X: Any, which: NDArray[np.intp]) -> NDArray | None:
     elif isinstance(X, np.ndarray) and X.dtype in (np.float64, np.float32):
         return X
     return check_array(
-        without_sparse_columns(X), dtype=(np.float64, np.float32), order="C",
-        ensure_all_finite="allow-nan", input_name="X",
-    )  # fmt: skip
+        without_sparse_columns(X),
+        dtype=(np.float64, np.float32),
+        order="C",
+        ensure_all_finite="allow-nan",
+        input_name="X",
+    )
 
 
 def factorised(cells: Any, name: str) -> tuple[list[Any], NDArray[np.intp]]:

@@ -178,10 +178,11 @@ def check_order(trial: Trial) -> None:
     data = circle(2)
     order = np.argsort(data.y, kind="stable")  # one class after the other, instead of in turn
     assert_same(
-        trial.probabilities(data), trial.probabilities(data.at(order)),
+        trial.probabilities(data),
+        trial.probabilities(data.at(order)),
         "The order of the training rows matters: visit them in an order that rng draws, or "
         "until the result does not change.",
-    )  # fmt: skip
+    )
 
 
 def check_labels(trial: Trial) -> None:

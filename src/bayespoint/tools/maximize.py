@@ -73,7 +73,11 @@ def climb(
             raise StopIteration
 
     return minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(low, high, strict=True)),
         callback=after_step,
         options={"gtol": unit * slope, "ftol": NOISE, "maxiter": max_iter, "maxfun": max_calls},
-    )  # fmt: skip
+    )

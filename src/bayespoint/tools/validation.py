@@ -311,10 +311,14 @@ def new_points(
             return np.ascontiguousarray(numbers)
     with columns_named(X):
         points = validate_data(
-            estimator, without_sparse_columns(X, keeps=accepts_sparse), reset=reset, order="C",
-            dtype=(np.float64, np.float32), accept_sparse="csr" if accepts_sparse else False,
+            estimator,
+            without_sparse_columns(X, keeps=accepts_sparse),
+            reset=reset,
+            order="C",
+            dtype=(np.float64, np.float32),
+            accept_sparse="csr" if accepts_sparse else False,
             ensure_all_finite=True if table is None else "allow-nan",
-        )  # fmt: skip
+        )
     if table is None or issparse(points) or not (has_flags or np.isnan(points).any()):
         return points
     return table.transform(points)

@@ -281,8 +281,10 @@ def test_an_answer_is_revised_from_the_list(browser, tmp_path):
     port = command.address.split(":")[2].split("/")[0]
     command.kill()
     command = Command(tmp_path, "pool.csv", *options, "--port", port)
-    tab.wait("/Open the one that bayespoint label printed/.test("
-             "document.querySelector('#trouble').textContent)")  # fmt: skip
+    tab.wait(
+        "/Open the one that bayespoint label printed/.test("
+        "document.querySelector('#trouble').textContent)"
+    )
     tab.close()
     assert command.end() == 0
     assert "Traceback" not in (tmp_path / "output.txt").read_text()

@@ -129,8 +129,14 @@ def event(number, row, label, **more):
 
 
 def test_answers_of_events():
-    events = [event(1, 0, "yes"), event(2, 1, None), {"error": [1, 0.5, 0.1, 0.9]},
-              event(3, 0, "no", second=True), event(4, 2, "yes"), {"undo": 4}]  # fmt: skip
+    events = [
+        event(1, 0, "yes"),
+        event(2, 1, None),
+        {"error": [1, 0.5, 0.1, 0.9]},
+        event(3, 0, "no", second=True),
+        event(4, 2, "yes"),
+        {"undo": 4},
+    ]
     answers = Answers({5: "yes"}, 9, ["no", "yes"], events)
     assert answers.labels() == {5: "yes", 0: "no"}
     assert answers.skipped() == {1}
@@ -183,10 +189,15 @@ def test_numbers_grow():
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"error": [1, NaN, 0, 1]}', b'{"row": -Infinity}', b'{"a": ' + 20_000 * b"[",
-             b'{"number": ' + 5000 * b"1" + b"}"],
+    "line",
+    [
+        b'{"error": [1, NaN, 0, 1]}',
+        b'{"row": -Infinity}',
+        b'{"a": ' + 20_000 * b"[",
+        b'{"number": ' + 5000 * b"1" + b"}",
+    ],
     ids=["nan", "infinity", "deep", "long"],
-)  # fmt: skip
+)
 def test_lines_that_are_not_json_are_damaged(path, line):
     path.write_bytes(path.read_bytes() + line + b"\n")
     with pytest.raises(JournalError, match=r"line 6 of the journal .* is damaged"):

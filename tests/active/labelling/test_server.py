@@ -19,8 +19,15 @@ def test_only_this_computer_and_only_with_the_token(served):
     good = f"/{served.token}/state?tab=one"
     assert served.request("GET", good)[0] == 200
     assert served.request("GET", good, headers={"Host": f"localhost:{served.port}"})[0] == 200
-    for path in ("/", "/state?tab=one", "/x" + good, f"/{served.token[:-1]}/state?tab=one",
-                 "/page.js", "/../", f"/{served.token.swapcase()}/"):  # fmt: skip
+    for path in (
+        "/",
+        "/state?tab=one",
+        "/x" + good,
+        f"/{served.token[:-1]}/state?tab=one",
+        "/page.js",
+        "/../",
+        f"/{served.token.swapcase()}/",
+    ):
         for method in ("GET", "POST"):
             body = b"{}" if method == "POST" else None
             status, _, content = served.request(method, path, body)
@@ -81,10 +88,23 @@ def test_broken_requests(served, place, body, status):
 
 
 @pytest.mark.parametrize(
-    "place", ["x", "../page.js", "page/page.js", "image/../../etc/passwd", "image/-1", "image/1e3",
-              "image/999", "image/0", "image/" + 5000 * "1", "export/../x", "export/model.bpm",
-              "begin", "state?tab=<b>"],
-)  # fmt: skip
+    "place",
+    [
+        "x",
+        "../page.js",
+        "page/page.js",
+        "image/../../etc/passwd",
+        "image/-1",
+        "image/1e3",
+        "image/999",
+        "image/0",
+        "image/" + 5000 * "1",
+        "export/../x",
+        "export/model.bpm",
+        "begin",
+        "state?tab=<b>",
+    ],
+)
 def test_places_that_are_not_there(served, place):
     assert served.request("GET", f"/{served.token}/{place}")[0] in (400, 404)
 
@@ -178,8 +198,10 @@ def test_past_answers_are_listed_and_revised(served):
         served.post("answer", row=rows[-1], label=label)
     past = served.get("past")
     assert [(one["row"], one["label"]) for one in past] == [
-        (rows[2], "no"), (rows[1], None), (rows[0], "yes"),
-    ]  # fmt: skip
+        (rows[2], "no"),
+        (rows[1], None),
+        (rows[0], "yes"),
+    ]
     assert past[0]["text"] == served.server.session.items._frame["text"][rows[2]]
     shown = served.post("look", row=rows[0])["item"]
     assert shown["row"] == rows[0] and shown["second"] and shown["before"] == "yes"
@@ -252,8 +274,16 @@ def folder(tmp_path):
     return pool
 
 
-OUTSIDE = ["../secret.png", "inner/../../secret.png", "link.png", "way/secret.png", "/etc/passwd",
-           "..", "inner/../..", "//etc/passwd"]  # fmt: skip
+OUTSIDE = [
+    "../secret.png",
+    "inner/../../secret.png",
+    "link.png",
+    "way/secret.png",
+    "/etc/passwd",
+    "..",
+    "inner/../..",
+    "//etc/passwd",
+]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

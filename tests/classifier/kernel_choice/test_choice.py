@@ -219,8 +219,15 @@ def test_whatever_comes(case):
 
 def test_mixtures_that_are_not_allowed():
     X, y = moons(20)
-    wrong = ([], [(0.0, {})], [(1.0,)], [(1.0, {"random_state": 3})], "rbf", [(np.nan, {})],
-             [(1e308, {}), (1e308, {})])  # fmt: skip
+    wrong = (
+        [],
+        [(0.0, {})],
+        [(1.0,)],
+        [(1.0, {"random_state": 3})],
+        "rbf",
+        [(np.nan, {})],
+        [(1e308, {}), (1e308, {})],
+    )
     for mixture in wrong:
         with pytest.raises(ValueError, match="mixture"):
             BayesPointClassifier(mixture=mixture).fit(X, y)

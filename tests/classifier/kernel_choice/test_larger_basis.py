@@ -26,9 +26,14 @@ def learned_by_class(n_classes, multi_class="one_vs_rest"):
     numbers = with_numbers(parameters, problem, any_engine=True)
     course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
     found = candidates(
-        problem.points, problem.block, None, learns=True, constant=True,
-        n_tasks=problem.coding.n_tasks, joint=multi_class == "joint",
-    )  # fmt: skip
+        problem.points,
+        problem.block,
+        None,
+        learns=True,
+        constant=True,
+        n_tasks=problem.coding.n_tasks,
+        joint=multi_class == "joint",
+    )
     (fixed,) = [one for one in found if one.name == "rbf by relevance, fixed width"]
     ((kernel, _),) = course.learn(fixed).kernels
     return problem, kernel

@@ -38,9 +38,13 @@ def miss(errors):
 # The known error of the approximation: benchmarks/calibration.py.
 @pytest.mark.parametrize(
     ("engine", "n", "d", "known"),
-    [("ep", 20, 10, 0.01), ("ep", 100, 5, 0.01), ("laplace", 20, 10, 0.04),
-     ("laplace", 100, 5, 0.02)],
-)  # fmt: skip
+    [
+        ("ep", 20, 10, 0.01),
+        ("ep", 100, 5, 0.01),
+        ("laplace", 20, 10, 0.04),
+        ("laplace", 100, 5, 0.02),
+    ],
+)
 def test_intervals_hold_what_they_promise(engine, n, d, known):
     errors = standardised_errors(engine, n, d)
     assert (miss(errors) < known).all()

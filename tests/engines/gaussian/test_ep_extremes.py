@@ -105,8 +105,14 @@ def answers(X, y, parameters, sample_weight=None):
         assert issubclass(warning.category, (NotConvergedWarning, FactorisedWarning)), warning
         assert "Remedy: " in str(warning.message)
     posterior = clf.posterior_
-    for values in (posterior.mean, posterior.factor, clf.log_evidence_, clf.predict_proba(X),
-                   posterior.left_out_log_probability, clf.left_out_error_):  # fmt: skip
+    for values in (
+        posterior.mean,
+        posterior.factor,
+        clf.log_evidence_,
+        clf.predict_proba(X),
+        posterior.left_out_log_probability,
+        clf.left_out_error_,
+    ):
         assert np.isfinite(values).all()
     assert (posterior.covariance.diagonal(axis1=1, axis2=2) > 0).all()
     return clf, caught

@@ -144,9 +144,12 @@ def test_outputs_that_are_rounding_errors_are_a_tie_though_nothing_collapsed(mon
             rng = np.random.default_rng(seed)
             X, y = rng.integers(0, 256, (36, 1)) * 1.0, rng.integers(0, 2, 36)
             clf = BayesPointClassifier(
-                engine=ExpectationPropagation(noise=0.0), kernel="rbf", standardize=True,
-                class_weight="balanced", random_state=0,
-            ).fit(X, y)  # fmt: skip
+                engine=ExpectationPropagation(noise=0.0),
+                kernel="rbf",
+                standardize=True,
+                class_weight="balanced",
+                random_state=0,
+            ).fit(X, y)
             alone = np.vstack([clf.predict_proba(row[None]) for row in X])
             yield np.abs(clf.predict_proba(X) - alone).max()
 

@@ -269,7 +269,7 @@ ASYMMETRIC = [[1, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
         ({"intercept_scale": 1e200}, "squares, which overflow"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_bad_priors(parameters, message):
     X, y = problem()
     fit_intercept = parameters.get("intercept_scale") == 1e200

@@ -62,16 +62,25 @@ def with_zeros(X):
 
 FORMS = pytest.mark.parametrize(
     "form",
-    [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix, unsorted,
-     with_duplicates, with_int64, with_zeros],
-)  # fmt: skip
+    [
+        sparse.csr_array,
+        sparse.csr_matrix,
+        sparse.csc_array,
+        sparse.coo_matrix,
+        unsorted,
+        with_duplicates,
+        with_int64,
+        with_zeros,
+    ],
+)
 
 
 def assert_same_answers(one, other, X, Z):
     """The machines answer points X and Z alike."""
     for question in ("decision_function", "predict_proba", "predict", "vote_shares"):
-        np.testing.assert_allclose(getattr(one, question)(X), getattr(other, question)(Z),
-                                   rtol=1e-12, atol=1e-12)  # fmt: skip
+        np.testing.assert_allclose(
+            getattr(one, question)(X), getattr(other, question)(Z), rtol=1e-12, atol=1e-12
+        )
     for found, expected in zip(
         one.latent_mean_and_variance(X), other.latent_mean_and_variance(Z), strict=True
     ):

@@ -135,8 +135,9 @@ def test_features_out_of_the_range_of_float32_are_borne():
         one = BayesPointClassifier(
             kernel="linear", temperature=1.0, fit_intercept=False, engine="ep"
         ).fit(X, y)
-        np.testing.assert_allclose(clf.decision_function(unit * X), one.decision_function(X),
-                                   atol=1e-5)  # fmt: skip
+        np.testing.assert_allclose(
+            clf.decision_function(unit * X), one.decision_function(X), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))

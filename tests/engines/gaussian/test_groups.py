@@ -48,8 +48,10 @@ def test_all_rows_come_once_with_their_groups():
     groups = np.array([3, 0, 1, 0, 2, 3, 3, 1])
     seen = [rows for part in alike(groups, 10**8) for rows in part]  # one group at a time
     assert sorted(np.concatenate(seen).tolist()) == list(range(8))
-    assert all(len(set(groups[rows])) == 1 and len(rows) == (groups == groups[rows[0]]).sum()
-               for rows in seen)  # fmt: skip
+    assert all(
+        len(set(groups[rows])) == 1 and len(rows) == (groups == groups[rows[0]]).sum()
+        for rows in seen
+    )
 
 
 def test_the_first_rows_of_all_groups_come_before_the_second():
@@ -57,20 +59,27 @@ def test_the_first_rows_of_all_groups_come_before_the_second():
 
 
 @pytest.mark.parametrize("engine", ["ep", "laplace"])
-@pytest.mark.parametrize("settings", [{"kernel": "linear"}, {"kernel": "rbf"},
-                                      {"kernel": "rbf", "multi_class": "joint"},
-                                      {"kernel": "linear", "multi_class": "joint"},
-                                      {"kernel": "rbf", "multi_class": "one_vs_rest"},
-                                      {"kernel": "linear", "multi_class": "ordinal"}],
-                         ids=lambda one: "-".join(one.values()))  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kernel": "linear"},
+        {"kernel": "rbf"},
+        {"kernel": "rbf", "multi_class": "joint"},
+        {"kernel": "linear", "multi_class": "joint"},
+        {"kernel": "rbf", "multi_class": "one_vs_rest"},
+        {"kernel": "linear", "multi_class": "ordinal"},
+    ],
+    ids=lambda one: "-".join(one.values()),
+)
 def test_single_rows_are_leave_one_out(engine, settings):
     X, y, _ = noisy_copies(20, 3, n_classes=3 if "multi_class" in settings else 2)
     machine = classifier(engine, **settings).fit(X, y)
     problem, posterior = machine.model_.training[1], machine.posterior_
     before = posterior.left_out_log_probability.copy()
     vars(posterior).pop("left_out_log_probability", None)
-    leave_groups_out(posterior, make_space(Parameters.of(machine), problem), problem.targets,
-                     np.arange(len(y)))  # fmt: skip
+    leave_groups_out(
+        posterior, make_space(Parameters.of(machine), problem), problem.targets, np.arange(len(y))
+    )
     np.testing.assert_allclose(posterior.left_out_log_probability, before, atol=1e-12)
 
 
@@ -101,14 +110,16 @@ def tight(n_groups, size, spread):
 
 
 @pytest.mark.parametrize("kind", [ExpectationPropagation, LaplaceApproximation])
-@pytest.mark.parametrize(("kernel", "spread", "scale"), [("rbf", 0.05, 3.0), ("rbf", 0.5, 10.0),
-                                                         ("linear", 0.05, 3.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "spread", "scale"), [("rbf", 0.05, 3.0), ("rbf", 0.5, 10.0), ("linear", 0.05, 3.0)]
+)
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_messages_of_other_rows_follow(kind, kernel, spread, scale, is_weighted, monkeypatch):
     X, y, groups = tight(30, 6, spread)
     weight = np.random.default_rng(0).choice([1.0, 2.0, 3.0], len(y)) if is_weighted else 1 + 0 * y
-    machine = BayesPointClassifier(kernel=kernel, gamma=0.3, standardize=False, temperature=1.0,
-                                   engine=kind(prior_scale=scale))  # fmt: skip
+    machine = BayesPointClassifier(
+        kernel=kernel, gamma=0.3, standardize=False, temperature=1.0, engine=kind(prior_scale=scale)
+    )
     found = machine.fit(X, y, weight, groups).posterior_.left_out_log_probability[:, 0]
     monkeypatch.setattr(module, "WORK", 0.0)  # the wrong variant: others stay as they are
     wrong = machine.fit(X, y, weight, groups).posterior_.left_out_log_probability[:, 0]

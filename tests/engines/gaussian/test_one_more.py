@@ -22,14 +22,17 @@ def fitted(X, y, kernel, scale):
 
 def refits(X, y, new, kernel, scale):
     """The slow, obvious version: a fit for each new row and label."""
-    return np.array([
+    return np.array(
         [
-            fitted(np.vstack([X, row]), np.append(y, label), kernel, scale)
-            .posterior_.left_out_log_probability[:, 0]
-            for label in (0, 1)
+            [
+                fitted(
+                    np.vstack([X, row]), np.append(y, label), kernel, scale
+                ).posterior_.left_out_log_probability[:, 0]
+                for label in (0, 1)
+            ]
+            for row in new
         ]
-        for row in new
-    ])  # fmt: skip
+    )
 
 
 CASES = [("linear", 1.0, 3), ("rbf", 2.0, 2), ("rbf", 5.0, 4)]

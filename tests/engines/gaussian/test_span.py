@@ -26,9 +26,10 @@ PRIORS = {
     "scales": {"prior_scale": root(True)},
     "mean": {"prior_mean": np.linspace(-1, 1, D), "prior_scale": root(True)},
     "covariance": {
-        "prior_mean": np.linspace(-1, 1, D), "prior_covariance": root(False) @ root(False).T,
+        "prior_mean": np.linspace(-1, 1, D),
+        "prior_covariance": root(False) @ root(False).T,
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,11 @@ def test_several_passes_forget_once_a_batch():
     keep = np.where(np.isin(np.arange(30), used), 0.99 ** np.minimum(gap, 100), 1.0)
     precision = keep / variance + (1 - keep) / 0.8**2
     engine = FactorisedPropagation(
-        tol=1e-9, max_iter=500,
-        prior_mean=keep * mean / variance / precision, prior_scale=precision**-0.5,
-    )  # fmt: skip
+        tol=1e-9,
+        max_iter=500,
+        prior_mean=keep * mean / variance / precision,
+        prior_scale=precision**-0.5,
+    )
     second = BayesPointClassifier(kernel="linear", engine=engine, fit_intercept=False)
     second.fit(X[120:], y[120:])
     assert_allclose(moments(clf), moments(second), atol=1e-8)

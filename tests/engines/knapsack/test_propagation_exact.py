@@ -52,9 +52,7 @@ def test_one_point_has_a_closed_form(D, tolerance):
 def test_low_betas_see_the_ends_of_the_grids(beta, length, cosine, C):
     """One point, against quadrature far beyond the ends: weights too long, in their direction."""
     x = np.array([[1.2, -0.5, 2.0]])
-    beliefs = Beliefs(
-        x, np.array([C]), np.ones(1), PRIORS["l2"], gamma=1.0, damping=1.0, bins=512
-    )  # fmt: skip
+    beliefs = Beliefs(x, np.array([C]), np.ones(1), PRIORS["l2"], gamma=1.0, damping=1.0, bins=512)
     values, _ = passes(beliefs, 10)
     posterior = MarginalPosterior(beliefs.grid[None], values[None], beta, x, np.ones((1, 1)))
     found, w = posterior.mean[:, 0], np.linspace(-60, 60, 60_001)

@@ -58,9 +58,13 @@ def test_private_outputs_are_what_new_points_lack():
 def test_a_ridge_is_noise_of_new_labels(temperature):
     X, y = make_classification(2000, 10, n_informative=4, flip_y=0.2, random_state=2)
     clf = BayesPointClassifier(
-        kernel="rbf", gamma=0.05, ridge="mean", engine="billiard", temperature=temperature,
+        kernel="rbf",
+        gamma=0.05,
+        ridge="mean",
+        engine="billiard",
+        temperature=temperature,
         random_state=0,
-    ).fit(X[:400], y[:400])  # fmt: skip
+    ).fit(X[:400], y[:400])
     right = clf.predict(X[400:]) == y[400:]
     tolerance = 5 * np.sqrt(right.var() * (1 / 400 + 1 / 1600))
     assert abs(clf.predict_proba(X[400:]).max(axis=1).mean() - right.mean()) < tolerance

@@ -89,10 +89,13 @@ def test_target_ess_gives_up():
     ("scales", "remedy", "tried"),
     [
         ([1] * 5, "set target_ess=100, which lets the chains", {}),
-        ([1, 3, 10, 30, 100], "set directions='adapted', and target_ess=100",
-         {"directions": "adapted"}),
+        (
+            [1, 3, 10, 30, 100],
+            "set directions='adapted', and target_ess=100",
+            {"directions": "adapted"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_remedies_for_chains_that_disagree_work(scales, remedy, tried):
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(400, 5)), rng.normal(size=5)
@@ -171,8 +174,12 @@ def test_probabilities_are_calibrated():
         for decision in ("bayes_point", "vote"):
             clf = machine(label_noise=0.1, seed=seed).set_params(decision=decision).fit(X, y)
             p = clf.predict_proba(new)[:, 1]
-            surprise.append([np.mean((seen > 0) - p), np.mean((p > 0.5) == (seen > 0)) - np.mean(
-                np.maximum(p, 1 - p))])  # fmt: skip
+            surprise.append(
+                [
+                    np.mean((seen > 0) - p),
+                    np.mean((p > 0.5) == (seen > 0)) - np.mean(np.maximum(p, 1 - p)),
+                ]
+            )
     surprise = np.array(surprise)
     z = surprise.mean(axis=0) / (surprise.std(axis=0) / np.sqrt(25))
     assert np.abs(z).max() < 5

@@ -83,10 +83,13 @@ def test_fits_in_single_steps_are_the_same(monkeypatch, name, n_jobs):
     rng = rng_of(0)
     X = rng.normal(size=(60, 4))
     y = (X @ rng.normal(size=(4, 3))).argmax(axis=1)
-    classifier = BayesPointClassifier(temperature=1.0,
+    classifier = BayesPointClassifier(
+        temperature=1.0,
         kernel="linear" if name == "diagonal" else "rbf",
-        engine=ENGINES[name], random_state=0, n_jobs=n_jobs,
-    )  # fmt: skip
+        engine=ENGINES[name],
+        random_state=0,
+        n_jobs=n_jobs,
+    )
     found = []
     for seconds, numbers in ((1e9, 10**15), (1e-9, 1)):
         monkeypatch.setattr(calls.Slices, "SECONDS", seconds)

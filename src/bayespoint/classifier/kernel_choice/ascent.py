@@ -103,9 +103,14 @@ def most_evident(
     for size, enough in ((n // 2, 1.0), (n, SMALL_GAIN)) if n > MANY else ((n, SMALL_GAIN),):
         process = ProcessEvidence(engine, targets[:size], None if weight is None else weight[:size])
         move = climb(
-            partial(evidence, size, process), move, -most, most,
-            enough=enough, max_calls=MOST_FITS, until=until,
-        ).x  # fmt: skip
+            partial(evidence, size, process),
+            move,
+            -most,
+            most,
+            enough=enough,
+            max_calls=MOST_FITS,
+            until=until,
+        ).x
     # Rounded, so that it does not matter in which digit a search ended.
     return set_to(clone(candidate.kernel), move.round(1))
 

@@ -16,7 +16,7 @@ from bayespoint.kernels import (
     PolynomialKernel,
     RadialKernel,
     SumKernel,
-)  # fmt: skip
+)
 
 POINTS_TO_LEARN = 10  # points from which scales are learned
 # Points for each feature from which widths of features are learned.
@@ -82,9 +82,16 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    points: NDArray, block: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0,
-    n_tasks: int = 1, joint: bool = False,
-) -> list[Candidate]:  # fmt: skip
+    points: NDArray,
+    block: NDArray,
+    gamma: Any,
+    *,
+    learns: bool,
+    constant: bool,
+    scale: Any = 1.0,
+    n_tasks: int = 1,
+    joint: bool = False,
+) -> list[Candidate]:
     r"""The candidates for these rows.
 
     * *linear*, with a learned scale; and *rbf* if nothing may be learned;

@@ -164,11 +164,15 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     """
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     considered = candidates(
-        problem.points, problem.block, gamma, learns=isinstance(problem.engine.prior_scale, str),
+        problem.points,
+        problem.block,
+        gamma,
+        learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
-        n_tasks=problem.coding.n_tasks, joint=problem.coding.name == "joint",
-    )  # fmt: skip
+        n_tasks=problem.coding.n_tasks,
+        joint=problem.coding.name == "joint",
+    )
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
     with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices

@@ -81,9 +81,14 @@ def evaluate(
             shown = frame.drop(columns=column)
             shown.index = (shown.index + 1).rename("those of the file; row 1 is the first")
             write_evaluation(
-                found, report, title=title, rows=shown, details=details,
-                shifts=shifts, preparation=read.preparation(),
-            )  # fmt: skip
+                found,
+                report,
+                title=title,
+                rows=shown,
+                details=details,
+                shifts=shifts,
+                preparation=read.preparation(),
+            )
     document = {"report": report and str(report), **found.to_dict(), "shifts": shifts}
     end = [] if report is None else [f"Report written to {report}."]
     notes.end(document, *tables(found), *end)

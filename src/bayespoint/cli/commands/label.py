@@ -126,9 +126,15 @@ def label(
     kept = open_journal(path, rows, found)
     try:
         session = Session(
-            items, points.values, found.values, found.given, kept,
-            start=None if start is None else start.of_features, seed=seed, instructions=words,
-        )  # fmt: skip
+            items,
+            points.values,
+            found.values,
+            found.given,
+            kept,
+            start=None if start is None else start.of_features,
+            seed=seed,
+            instructions=words,
+        )
     except JournalError as error:
         kept.close()
         bad_data(f"{path}: {error}")

@@ -42,17 +42,25 @@ def suspects(
     with notes.progress("training"), collect_warnings() as warned:
         found = suspect_labels(make_model(rows.kinds, machine).fit(rows.X, rows.y), rows.X, rows.y)
     notes.warn(warned)
-    table = pd.DataFrame({
-        "row": rows.X.index + 1, "label": rows.y, "suggested": found.suggested,
-        "p_label": found.own, "p_wrong": found.probability, "score": found.score,
-        "suspect": found.is_suspect,
-    }).iloc[found.order]  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "row": rows.X.index + 1,
+            "label": rows.y,
+            "suggested": found.suggested,
+            "p_label": found.own,
+            "p_wrong": found.probability,
+            "score": found.score,
+            "suspect": found.is_suspect,
+        }
+    ).iloc[found.order]
     write_output(table, output)
     n_suspect, head = int(found.is_suspect.sum()), table.head(n)
     document = {
-        "rows": len(table), "suspect": n_suspect, "flip_rate": found.flip_rate,
+        "rows": len(table),
+        "suspect": n_suspect,
+        "flip_rate": found.flip_rate,
         "first": head.to_dict("list"),
-    }  # fmt: skip
+    }
     lines = [
         (str(one.row), str(one.label), str(one.suggested), f"{one.p_label:.3f}", f"{one.score:.1f}")
         for one in head.itertuples(index=False)

@@ -259,10 +259,17 @@ class NumbersTable(Table):
         caption: str = "",
     ) -> None:
         super().__init__(
-            box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False,
-            title=printable(title) or None, title_style="bold", title_justify="left",
-            caption=printable(caption) or None, caption_style="italic dim", caption_justify="left",
-        )  # fmt: skip
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+            title=printable(title) or None,
+            title_style="bold",
+            title_justify="left",
+            caption=printable(caption) or None,
+            caption_style="italic dim",
+            caption_justify="left",
+        )
         cells = [
             [one if isinstance(one, Text) else Text(printable(one)) for one in row] for row in rows
         ]

@@ -123,10 +123,14 @@ def read_csv(
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             try:
                 frame = pd.read_csv(
-                    file, sep=delimiter, index_col=False, skipinitialspace=True, low_memory=False,
+                    file,
+                    sep=delimiter,
+                    index_col=False,
+                    skipinitialspace=True,
+                    low_memory=False,
                     na_values=ALSO_MISSING,
                     dtype=dict.fromkeys(text_columns(head, delimiter, text), str),
-                )  # fmt: skip
+                )
             except pd.errors.ParserWarning:
                 names = listed(header(head, delimiter))
                 broken(path, f"its rows have more cells than its header ({names})")

@@ -288,10 +288,19 @@ def learned(
         ]
         by_output = -0.5 * variance * weight[:, None] * np.stack(slopes, axis=1)
     return [
-        Task(space, targets[:, t], weight, before[t], posterior.mean[:, t],
-             posterior.factor[t], shift[:, t], rate[:, t], by_output[:, t])
+        Task(
+            space,
+            targets[:, t],
+            weight,
+            before[t],
+            posterior.mean[:, t],
+            posterior.factor[t],
+            shift[:, t],
+            rate[:, t],
+            by_output[:, t],
+        )
         for t in range(n_tasks)
-    ]  # fmt: skip
+    ]
 
 
 def times_covariance(posterior: JointPosterior, pull: NDArray) -> NDArray[np.float64]:

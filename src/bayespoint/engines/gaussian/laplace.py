@@ -116,9 +116,13 @@ class LogisticMode(OutputDescent):
         factor = self.prior.rooted(lapack.dtrtri(self.L, lower=1)[0].T)
         variance = self.space.variances(factor, is_triangular=False)
         better = self.likelihood.adapted(
-            self.labels, self.weight, self.f + self.change, variance,
-            lambda forces: -self.push(self.downhill(self.pull(forces))), tol,
-        )  # fmt: skip
+            self.labels,
+            self.weight,
+            self.f + self.change,
+            variance,
+            lambda forces: -self.push(self.downhill(self.pull(forces))),
+            tol,
+        )
         if better is not None:
             self.likelihood, self.reason, self.decrement = better, ACTIVE, np.inf
         return better is not None

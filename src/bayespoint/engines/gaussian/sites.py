@@ -166,9 +166,12 @@ class Sites:
         """Let the likelihood learn from the cavities; whether sites have to move then."""
         space, factor = self.gaussian.space, self.gaussian.factor
         better = self.likelihood.adapted(
-            self.labels, self.weight, *self._cavities(self._removed),
-            lambda forces: space.outputs(space.covary(factor, forces)), tol,
-        )  # fmt: skip
+            self.labels,
+            self.weight,
+            *self._cavities(self._removed),
+            lambda forces: space.outputs(space.covary(factor, forces)),
+            tol,
+        )
         if better is None:
             return False
         self.likelihood, self._bounds = better, better.bounds(self.labels)

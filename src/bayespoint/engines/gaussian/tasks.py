@@ -278,9 +278,15 @@ def run_of(engine: Any, tasks: Sequence[TaskResult], endings: Sequence[Ending]) 
     if reason == STOPPED:
         remedy = GO_ON
     warning = NotConvergedWarning(
-        worst, len(failed) - 1, tuple(changes), engine.tol, tasks[worst].training_error, reason,
-        remedy, unit,
-    )  # fmt: skip
+        worst,
+        len(failed) - 1,
+        tuple(changes),
+        engine.tol,
+        tasks[worst].training_error,
+        reason,
+        remedy,
+        unit,
+    )
     summary = f"not converged, {reason} after {n_iter} {unit}"
     more: dict[str, Any] = {"converged": False, "remedy": remedy, "warnings": [warning]}
     return Run(unit, n_iter, summary, history=history, **more)

@@ -165,15 +165,23 @@ class PermutedPerceptron(Engine):
         if n_failed.any():
             training_error = (margins <= 0).mean(axis=1).max()
             failure = NotSeparableWarning(
-                int(n_failed.sum()), n_runs, self.max_epochs, float(training_error),
+                int(n_failed.sum()),
+                n_runs,
+                self.max_epochs,
+                float(training_error),
                 bool(ridge.any()),
-            )  # fmt: skip
+            )
             warnings.append(failure)
             remedy = failure.remedy
         run = Run(
-            "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
+            "epochs",
+            n_epochs,
+            summary,
+            not warnings,
+            remedy,
+            measures={"n_failed": n_failed},
             warnings=warnings,
-        )  # fmt: skip
+        )
         part = join(parts)
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
         return SampledPosterior(part.weights, visits, log_odds, part.support, part.mean), run

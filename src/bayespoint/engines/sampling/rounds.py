@@ -108,9 +108,11 @@ class Rounds:
         core, order, place = _core.perceptron, cache.order, np.argsort(cache.order)
         given = self._machines
         self._machines = machines = given._replace(
-            orders=place.astype(np.int32)[given.orders], targets=given.targets[:, order],
-            step=given.step[order], ridge=given.ridge[order],
-        )  # fmt: skip
+            orders=place.astype(np.int32)[given.orders],
+            targets=given.targets[:, order],
+            step=given.step[order],
+            ridge=given.ridge[order],
+        )
         active = np.arange(len(machines.alphas))
         missing = np.full(len(active), core.PAUSED)
         ahead = np.full((len(active), LOOK_AHEAD), -1)
@@ -138,9 +140,17 @@ class Rounds:
         shares = np.array_split(working, min(len(working), 4 * pool.n_threads))
         most_work = -(-SLICE // machines.alphas.shape[1])
         pool.map(
-            core.advance_some, shares, machines, rows, self._max_epochs, cache.round, most_work,
-            REACH, missing, ahead,
-        )  # fmt: skip
+            core.advance_some,
+            shares,
+            machines,
+            rows,
+            self._max_epochs,
+            cache.round,
+            most_work,
+            REACH,
+            missing,
+            ahead,
+        )
 
     def _trained(self, place: NDArray) -> Trained:
         """The samples that are complete, up to the first that is not; points as they were given."""

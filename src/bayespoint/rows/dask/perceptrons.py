@@ -43,9 +43,14 @@ class ClusterTrainer:
     wave_size = 1_000_000  # all of them: Dask gives a worker one task after another
 
     def __init__(
-        self, cluster: Cluster, rows: Future, points: Points, space: DualSpace, setting: Setting,
+        self,
+        cluster: Cluster,
+        rows: Future,
+        points: Points,
+        space: DualSpace,
+        setting: Setting,
         pool: ThreadPool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.targets, self._cluster = setting.targets, cluster
         self._problem = cluster.compute([task(pose, rows, constant((points, setting)))])[0]
 

@@ -188,9 +188,12 @@ def test_another_library_has_the_same_posterior():
         net.weight.copy_(torch.from_numpy(posterior.mean.T.copy()))
     data = torch.utils.data.TensorDataset(torch.from_numpy(Z), torch.from_numpy(y))
     other = laplace.Laplace(
-        net, "classification", subset_of_weights="all", hessian_structure="full",
+        net,
+        "classification",
+        subset_of_weights="all",
+        hessian_structure="full",
         prior_precision=1.5**-2,
-    )  # fmt: skip
+    )
     other.fit(torch.utils.data.DataLoader(data, batch_size=30))
     np.testing.assert_allclose(other.posterior_covariance.numpy(), posterior.covariance, atol=1e-6)
     assert float(other.log_marginal_likelihood()) == pytest.approx(

@@ -12,8 +12,10 @@ from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel
 from bayespoint.selection import EvidenceSearch
 
 H = 1e-5
-ENGINES = [ExpectationPropagation(prior_scale=1.3, tol=1e-10),
-           LaplaceApproximation(prior_scale=1.3, tol=1e-10)]  # fmt: skip
+ENGINES = [
+    ExpectationPropagation(prior_scale=1.3, tol=1e-10),
+    LaplaceApproximation(prior_scale=1.3, tol=1e-10),
+]
 
 
 def evidence(clf, X, y, name, step, weight):
