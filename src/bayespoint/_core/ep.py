@@ -24,7 +24,9 @@ SCALED = np.ascontiguousarray(np.linalg.solve(np.vander(PLACES, increasing=True)
 SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
 NARROWEST = 1e-3  # share of the precision of an output that one step must leave
 INNER = 20  # steps for a site of several copies before its neighbours are told
+STILL = 1e-14  # move below which they have nothing more to tell each other
 PRECISE, MOST = 1e-10, 50  # error of a mean in its own unit; steps, of which few are needed
+ROUNDED = 1e-14  # share of a cavity's mean that is rounding
 NARROW = 0.2  # share of the tail of an interval beyond it from which tails would cancel
 NODES, HEIGHTS = np.polynomial.legendre.leggauss(16)  # good to 1e-15 for such intervals
 
@@ -188,72 +190,107 @@ def cavities(moments: tuple, sites: tuple) -> tuple[NDArray, NDArray]:
 
 
 @compiled
-def sweep_block(
-    K: NDArray, f: NDArray, block: tuple, law: tuple, damping: float, bounds: NDArray | None = None
-) -> tuple:
-    """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
+def sweep(
+    rows: NDArray,
+    Sigma: NDArray,
+    mu: NDArray,
+    sites: tuple,
+    law: tuple,
+    share: float,
+    bounds: NDArray | None = None,
+) -> NDArray:
+    """Visit the sites of some rows phi in turn: the algorithm of the slides, step by step.
 
-    ``block`` are y, a, b, removed, weight, floor and variance of its sites. Changes a and b, sets
-    ``variance`` to e as each site leaves it, and returns U, down, g, moved:
-    Sigma -= Z U^T diag(down) U Z^T and mu += Z g for Z = Sigma Phi_B^T.
-    ``moved`` is the larger of |a' - a| s and |b' - b| s^2 of each site, infinite where it has no
-    cavity, and NaN from the site on whose output's variance fell below its floor: not visited.
+    ``sites`` are y, a, b, removed, weight and floor of each row, with exp(a f - b f^2 / 2). Changes
+    a, b, the covariance ``Sigma`` and the mean ``mu``. Returns the larger of |a' - a| s and
+    |b' - b| s^2 of each row: infinite where it has no cavity, and NaN from the row on at which the
+    variance of an output fell below its floor, which is not visited.
     """
-    y, a, b, removed, weight, floor, variance = block
-    size = len(y)
-    U, vectors = np.zeros((size, size)), np.zeros((3, size))
-    down, g, moved = vectors[0], vectors[1], vectors[2]
-    for j in range(size):
-        U[j, j], moved[j] = 1.0, np.nan
-    for j in range(size):
-        e, mean, shift, rate = K[j, j], f[j], 0.0, 0.0
-        if not (e >= floor[j]):
-            return U, down, g, moved
-        step = damping / min(max(weight[j], 1.0), 2.0)  # copies move at once: half as far
-        for again in range(1 if weight[j] <= 1 else INNER):
-            c = 1.0 - removed[j] * b[j] * e
+    y, a, b, removed, weight, floor = sites
+    moved = np.full(len(y), np.nan)
+    for i in range(len(y)):
+        z = np.dot(Sigma, rows[i])
+        f, e = np.dot(mu, rows[i]), np.dot(z, rows[i])
+        if not (e >= floor[i]):
+            return moved
+        before_a, before_b, now, spread = a[i], b[i], f, e
+        step = share / min(max(weight[i], 1.0), 2.0)  # copies move at once: half as far
+        for again in range(1 if weight[i] <= 1 else INNER):
+            # Step 1: the cavity, without one copy of the site.
+            c = 1.0 - removed[i] * b[i] * spread
             if not (c > SMALLEST):
-                moved[j] = np.inf
+                moved[i] = np.inf
                 break
-            m = (y[j] * mean - removed[j] * a[j] * e) / c
-            new_a, new_b, s2, _ = match(m, e / c, law, *bounds_of(bounds, j))
-            size_of_step = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
+            m = (now - removed[i] * a[i] * spread) / c
+            # Steps 2 and 3: the site that has the moments of the label.
+            new_a, new_b, s2, _ = match(y[i] * m, spread / c, law, *bounds_of(bounds, i))
+            new_a *= y[i]
+            size = max(abs(new_a - a[i]) * math.sqrt(s2), abs(new_b - b[i]) * s2)
+            if not math.isfinite(size):
+                return moved
             if again == 0:
-                moved[j] = size_of_step
-            if not math.isfinite(size_of_step):
-                moved[j] = np.nan
-                return U, down, g, moved
-            da, db = step * (new_a - a[j]), step * (new_b - b[j])
-            d = 1.0 + weight[j] * db * e
-            # Copies of a site of negative precision could leave no variance: go less far.
-            while d < NARROWEST:
+                moved[i] = size
+            da, db = step * (new_a - a[i]), step * (new_b - b[i])
+            d = 1.0 + weight[i] * db * spread
+            while d < NARROWEST:  # a site of negative precision must leave some variance
                 da, db = 0.5 * da, 0.5 * db
-                d = 1.0 + weight[j] * db * e
-            a[j] += da
-            b[j] += db
-            shift += da
-            rate += db
-            mean += weight[j] * (y[j] * da - mean * db) * e / d
-            e /= d
-            if size_of_step < 1e-14:
+                d = 1.0 + weight[i] * db * spread
+            a[i] += da
+            b[i] += db
+            now += weight[i] * (da - now * db) * spread / d
+            spread /= d
+            if size < STILL:
                 break
-        variance[j] = e
-        # Step 4, once for all copies: Sherman-Morrison with z_j = Z u, where
-        # u = unit_j - sum_l<j down_l (z_l.phi_j) u_l; K[l, j] was z_l.phi_j when l was visited.
-        d = 1.0 + weight[j] * rate * K[j, j]
-        down[j] = weight[j] * rate / d
-        along = weight[j] * (y[j] * shift - f[j] * rate) / d
-        for before in range(j):
-            share = down[before] * K[before, j]
-            for i in range(before + 1):
-                U[j, i] -= share * U[before, i]
-        for i in range(j + 1):
-            g[i] += along * U[j, i]
-        for i in range(j + 1, size):
-            f[i] += along * K[j, i]
-            for k in range(i, size):  # what is below the diagonal is not read
-                K[i, k] -= down[j] * K[j, i] * K[j, k]
-    return U, down, g, moved
+        # Step 4, for all copies at once.
+        rate, shift = weight[i] * (b[i] - before_b), weight[i] * (a[i] - before_a)
+        d = 1.0 + rate * e
+        down, along = rate / d, (shift - f * rate) / d
+        for j in range(len(z)):
+            mu[j] += along * z[j]
+            drop = down * z[j]
+            for k in range(len(z)):
+                Sigma[j, k] -= drop * z[k]
+    return moved
+
+
+@compiled
+def sites_at(
+    mean: NDArray, variance: NDArray, y: NDArray, law: tuple, bounds: NDArray | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Logarithms of the labels' probabilities at cavities N(mean, variance) of f, and a, b."""
+    log_p, a, b = np.empty(len(mean)), np.empty(len(mean)), np.empty(len(mean))
+    for i in range(len(mean)):
+        a[i], b[i], _, log_p[i] = match(y[i] * mean[i], variance[i], law, *bounds_of(bounds, i))
+        a[i] *= y[i]
+    return log_p, a, b
+
+
+@compiled
+def agreeing(
+    f: NDArray,
+    variance: NDArray,
+    m: NDArray,
+    removed: NDArray,
+    y: NDArray,
+    law: tuple,
+    bounds: NDArray | None = None,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Sites a, b with which outputs have the means f, and the means m of their cavities.
+
+    With its site a cavity N(m, v) has the mean (m + v a) / (1 + v b), which grows with m, and is
+    convex for y = 1: Newton's steps from ``m`` find the one of mean f.
+    """
+    a, b, found = np.empty(len(f)), np.empty(len(f)), m.copy()
+    for i in range(len(f)):
+        v = removed[i] * variance[i]
+        for _ in range(MOST):
+            a[i], b[i], _, _ = match(y[i] * found[i], variance[i], law, *bounds_of(bounds, i))
+            a[i] *= y[i]
+            step = found[i] + v * a[i] - f[i] * (1.0 + v * b[i])
+            found[i] -= step
+            if not abs(step) > PRECISE * (1.0 + abs(f[i])) + ROUNDED * abs(found[i]):
+                break
+    return a, b, found
 
 
 @compiled
@@ -271,31 +308,6 @@ def all_sites(
             new_a[i], new_b[i], s2, _ = match(m, e[i] / c, law, *bounds_of(bounds, i))
             moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
     return new_a, new_b, moved
-
-
-@compiled
-def agreeing(
-    f: NDArray, alpha: NDArray, variance: NDArray, labels: tuple, law: tuple
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Sites a, b with which the means of the outputs are f, and the pulls of all their copies.
-
-    A cavity N(m, v) of y f with its site has the mean (m + v a) / (1 + v b), which grows with m
-    and is convex: Newton's steps find the m of mean y f. The last pulls ``alpha`` tell where to
-    begin. ``labels`` are y and weight.
-    """
-    y, weight = labels
-    a, b, pull = np.empty(len(f)), np.empty(len(f)), np.empty(len(f))
-    for i in range(len(f)):
-        v, mean = variance[i], y[i] * f[i]
-        m = mean - v * y[i] * alpha[i] / weight[i]
-        for _ in range(MOST):
-            a[i], b[i], _, _ = match(m, v, law)
-            step = m + v * a[i] - mean * (1.0 + v * b[i])
-            m -= step
-            if not abs(step) > PRECISE * (1.0 + abs(mean)):
-                break
-        pull[i] = weight[i] * y[i] * (mean - m) / v
-    return a, b, pull
 
 
 @compiled

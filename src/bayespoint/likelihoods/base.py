@@ -67,6 +67,7 @@ class Likelihood(ABC):
     code: ClassVar[int | None] = None
     learns: ClassVar[bool] = False
     silent: Any = None
+    is_log_concave = True
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
@@ -225,6 +226,11 @@ class ProbitLikelihood(Likelihood):
     ) -> None:
         self.noise = noise
         self.label_noise = label_noise
+
+    @property
+    def is_log_concave(self) -> bool:  # type: ignore[override]
+        """Unless labels are flipped."""
+        return not np.any(self.label_noise)
 
     @property
     def constants(self) -> tuple[float, float, float]:

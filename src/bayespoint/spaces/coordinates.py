@@ -95,8 +95,10 @@ class Coordinates:
         return self.Z_[which]
 
     def there(self, values: Any) -> Array:
-        """Numbers where the rows are."""
-        return values if self.device is None else to_device(values, self.device, self.Z_.dtype)
+        """Numbers where the rows are, in the type that these have."""
+        if self.device is None:
+            return values.astype(self.Z_.dtype, copy=False)
+        return to_device(values, self.device, self.Z_.dtype)
 
     def _zeros(self, *shape: int) -> Array:
         """Zeros where the rows are."""
@@ -123,9 +125,9 @@ class Coordinates:
 
     def curvature(self, rate: NDArray) -> NDArray[np.float64]:
         """Z^T diag(rate) Z; rows whose rate is 0 take no time."""
-        return to_host(self._curvature(rate))
+        return to_host(self.native_curvature(rate))
 
-    def _curvature(self, rate: NDArray) -> Array:
+    def native_curvature(self, rate: NDArray) -> Array:
         total = self._zeros(self.n_coordinates, self.n_coordinates)
         if self.device is not None:  # which need not wait for the host between parts
             moved = self.there(rate)[:, None]
@@ -136,7 +138,8 @@ class Coordinates:
             for told, sign in ((rate[own] > 0, 1.0), (rate[own] < 0, -1.0)):
                 if told.any():
                     some = rows if told.all() else rows[np.flatnonzero(told)]
-                    scaled = some * np.sqrt(np.abs(rate[own][told]))[:, None]
+                    roots = np.sqrt(np.abs(rate[own][told])).astype(rows.dtype, copy=False)
+                    scaled = some * roots[:, None]
                     # A product of a matrix with its own transpose takes half the time of others.
                     total += sign * dense(scaled.T @ scaled)
         return total
@@ -149,7 +152,8 @@ class Coordinates:
             if self.device is not None:
                 variances[own] = to_host(squares(rows @ F))
                 continue
-            spread = blas.dtrmm(1.0, F.T, rows.T, lower=1) if is_triangular else F.T @ rows.T
+            trmm = blas.strmm if rows.dtype == np.float32 else blas.dtrmm
+            spread = trmm(1.0, F.T, rows.T, lower=1) if is_triangular else F.T @ rows.T
             variances[own] = np.einsum("dn,dn->n", spread, spread)
         return variances
 
@@ -159,7 +163,7 @@ class Coordinates:
         The prior is a matrix, or its diagonal. On a device F is a tensor, and stays there. Raises a
         LinAlgError if the sum is not positive definite.
         """
-        precision = self._curvature(rate)
+        precision = self.native_curvature(rate)
         diagonal = namespace(precision).einsum("ii->i", precision)
         changed = diagonal if prior.ndim == 1 else precision
         changed += self.there(prior)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayespoint.classifier.kernel_choice.candidates import OF_SCALE, OF_WIDTH, Candidate
 from bayespoint.engines import Request
 from bayespoint.engines.gaussian.evidence_gradient import ProcessEvidence, evidence_gradient
-from bayespoint.engines.gaussian.gaussians import suits_rounds
+def suits_rounds(*a): return False
 from bayespoint.engines.gaussian.prior_scale import ROUGH
 from bayespoint.kernels import Kernel
 from bayespoint.tools.maximize import climb

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.blocks.sites import FOUND, KEPT, SiteRounds, keeps_sites
-from bayespoint.engines.gaussian.gaussians import MOST_ROUNDS, Rounds, WeightGaussian, suits_rounds
+from bayespoint.engines.gaussian.gaussians import WeightGaussian, make_gaussian
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.sites import JointSites
+from bayespoint.engines.gaussian.joint.sites import MatchedClasses
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
-from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian.rounds import STALLED, Rounds, Search, Sweeps
+from bayespoint.engines.gaussian.sites import MatchedSites
 from bayespoint.engines.gaussian.tasks import (
     COLLAPSE,
     Ending,
@@ -132,16 +133,7 @@ class Propagation(GaussianEngine):
                 f"and prior nearer to 1."
             )
 
-    def sweep(
-        self, sites: Sweeping, progress: Progress, *, in_turn: bool, begun: Any = ()
-    ) -> Sweeps:
-        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
-        sweeps = Sweeps.of(self, sites, in_turn=in_turn)
-        sweeps.changes.extend(begun)
-        iterate([sweeps], self, lambda: bool(sweeps.changes) and progress.advance())
-        return sweeps
-
-    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
+    def ending(self, sweeps: Any, training_error: float) -> Ending:
         """How the sweeps of a task ended, and what to do if they did not converge."""
         remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
         return Ending(sweeps.changes, sweeps.reason, remedy)
@@ -264,12 +256,12 @@ class ExpectationPropagation(Propagation):
     leaves_groups_out = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
 
-    schedule: str = "sequential"
+    schedule: str = "rounds"
     prior_covariance: ArrayLike | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
-        check_choice(self, "schedule", ("sequential", "parallel"))
+        check_choice(self, "schedule", ("rounds", "sequential"))
         super().check()
 
     @property
@@ -300,29 +292,27 @@ class ExpectationPropagation(Propagation):
         labels: Labels,
         request: Request,
         progress: Any,
-    ) -> tuple[Sites, Sweeps]:
+    ) -> tuple[Search, Search]:
         """Find the sites of one task; see the base class."""
-        at_once = self.schedule == "parallel" or request.device is not None
-        sites, begun = Sites(WeightGaussian(space, prior), labels, at_once=at_once), list[float]()
-        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
-        is_plain = prior.root.ndim == 1 and np.ptp(prior.root) == 0 and not prior.mean.any()
-        goes_far = not at_once and self.max_iter > MOST_ROUNDS
-        if many and is_plain and goes_far and suits_rounds(self, request.coding):
-            rounds = Rounds(prior.root[0] ** 2 * space.gram(), (sites.y, labels.weight), self)
-            if rounds.converge(None, progress.advance) and sites.begin(*rounds.sites):
-                begun = rounds.moves
-        sweeps = self.sweep(sites, progress, in_turn=not at_once, begun=begun)
-        while sites.likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
-            sweeps.resume(self)
-            iterate([sweeps], self, progress.advance)
-        return sites, sweeps
+        share = self.damping or 1.0
+        if self.schedule == "sequential" or self.max_iter == 1:
+            gaussian: Any = WeightGaussian(space, prior)
+            search: Search = Sweeps(gaussian, MatchedSites(labels, gaussian), self.damping)
+        else:
+            is_positive = labels.likelihood.is_log_concave
+            gaussian = make_gaussian(space, prior, rates_are_positive=is_positive)
+            search = Rounds(gaussian, MatchedSites(labels, gaussian, share))
+        search.run(self, progress)
+        if search.reason == STALLED:
+            search = Sweeps.instead_of(search, self.damping)
+            search.run(self, progress)
+        while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
+            search.run(self, progress)
+        return search, search
 
-    def learn_jointly(
-        self, gaussian: Any, labels: Labels, progress: Progress
-    ) -> tuple[JointSites, Sweeps]:
-        """Find the sites of all classes together; see the base class."""
-        sites = JointSites(gaussian, labels)
-        return sites, self.sweep(sites, progress, in_turn=self.schedule == "sequential")
+    def joint_sites(self, labels: Labels, gaussian: Any) -> MatchedClasses:
+        """The sites of all classes together."""
+        return MatchedClasses(labels, gaussian, self.damping or 1.0)
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from bayespoint import _core
-from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.gaussians import Rounds
+from bayespoint.engines.base import Engine, Progress
+from bayespoint.engines.gaussian.gaussians import OutputGaussian
 from bayespoint.engines.gaussian.joint.gaussians import (
     OutputJoint,
     coupled,
@@ -33,9 +33,13 @@ from bayespoint.engines.gaussian.joint.gaussians import (
     small_parts,
 )
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior, priors
-from bayespoint.posteriors import GaussianPosterior, JointPosterior
+from bayespoint.engines.gaussian.rounds import Rounds
+from bayespoint.engines.gaussian.sites import MatchedSites
+from bayespoint.engines.gaussian.tasks import Labels
+from bayespoint.posteriors import GaussianPosterior, JointPosterior, Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.arrays import to_host
+from bayespoint.tools.monitor import Monitor
 from bayespoint.tools.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
@@ -354,20 +358,22 @@ class ProcessEvidence:
     """
 
     def __init__(self, engine: Any, targets: NDArray, weight: NDArray[np.float64] | None) -> None:
-        self.engine, self.scale = engine, float(engine.prior_scale) ** 2
+        self.engine = engine
         weight = np.ones(len(targets)) if weight is None else weight
-        self.labels = [(y, weight) for y in targets.T.astype(np.float64)]
-        self.sites: list[Any] = [None] * len(self.labels)  # of each task, as they were last found
+        left = np.minimum(weight, 1.0)
+        self.labels = [Labels(y, weight, engine.likelihood, left) for y in targets.T]
+        self.sites: list[Messages | None] = [None] * len(self.labels)  # as they were last found
 
     def __call__(self, K: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]] | None:
         """The evidence and its derivative by K, summed over the tasks; None if it is not found."""
-        value, pull, K = 0.0, np.zeros_like(K), self.scale * K
+        value, pull, scale = 0.0, np.zeros_like(K), float(self.engine.prior_scale) ** 2
         for task, labels in enumerate(self.labels):
-            rounds = Rounds(K, labels, self.engine)
-            if not rounds.converge(self.sites[task]):
+            gaussian = OutputGaussian(scale * K)
+            search = Rounds(gaussian, MatchedSites(labels, gaussian), self.sites[task])
+            search.run(self.engine, Progress(Monitor()))
+            if search.reason:
                 return None
-            self.sites[task] = rounds.sites
-            value += rounds.evidence()
-            held = np.tril(rounds.inverse) + np.tril(rounds.inverse, -1).T
-            pull += np.outer(rounds.alpha, rounds.alpha) - held * np.outer(rounds.root, rounds.root)
-        return value, 0.5 * self.scale * pull
+            alpha, f, self.sites[task] = search.end()
+            value += search.sites.evidence(gaussian, f)
+            pull += gaussian.by_covariance(alpha)
+        return value, scale * pull

@@ -1,45 +1,48 @@
-"""The Gaussian that the sites of one task make: of weights, by sweeps, or of outputs, by rounds."""
+r"""The Gaussian that the sites of one task make: of its weights, or of its outputs.
+
+Sites are messages :math:`\exp(h f - r f^2 / 2)` to the outputs f = Z w, of shifts h and rates r.
+Both classes answer the same questions, in coordinates u of their own, with f = f_0 + A u: products
+with A and its transpose, the factor of the precision :math:`H = P + A^T \operatorname{diag}(r) A`
+that rates make, steps :math:`H^{-1} g`, and the variances of all outputs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, qr
 
-from bayespoint import _core
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import ROUNDING, log_evidence
 from bayespoint.spaces import Coordinates
-from bayespoint.spaces.coordinates import inverse_lower
-from bayespoint.tools.numbers import TINY
+from bayespoint.spaces.coordinates import inverse_lower, inverse_root
+from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.tools.numbers import EPSILON, TINY
 
-SINGLE = 100  # coordinates from which float32 saves more time than the change to float64 costs
-REFINEMENTS = 8  # of the mean, before the covariance is computed afresh instead
-CONTRACTION = 0.25  # of the square of a refinement's step, at least
-MOST_ROUNDS, STEPS = 40, 6  # 3 to 7 rounds are usual; steps of the means in each, at most
-EXACT = 0.05  # error of the means, as a share of the moves that are left
-FEW = 250  # rows of which a factor takes no longer than to find means twice
+NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
+CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
 LEAST = 1e-8  # rate of a site over the prior's: with less, 1 - B^-1 would be rounding errors
+MOSTLY = 0.75  # coordinates a point from which outputs take fewer operations than weights
+# Operations n d^2 from which products in float32 save more time than the copy of the rows takes,
+# and the range of numbers whose squares and sums it can hold.
+LARGE, LOW, HIGH = 2e8, 1e-10, 1e7
 
-# All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
-# way of the other's when small products take turns (eight times slower on two cores).
-GEMM = {np.dtype(np.float64): blas.dgemm, np.dtype(np.float32): blas.sgemm}
-GEMV = {np.dtype(np.float64): blas.dgemv, np.dtype(np.float32): blas.sgemv}
-SYMM = {np.dtype(np.float64): blas.dsymm, np.dtype(np.float32): blas.ssymm}
-SYMV = {np.dtype(np.float64): blas.dsymv, np.dtype(np.float32): blas.ssymv}
-SYRK = {np.dtype(np.float64): blas.dsyrk, np.dtype(np.float32): blas.ssyrk}
+
+def make_gaussian(
+    space: Coordinates, prior: GaussianPrior, *, rates_are_positive: bool
+) -> WeightGaussian | OutputGaussian:
+    """The Gaussian of the weights, or of the outputs where that takes fewer operations."""
+    is_plain = prior.root.ndim == 1 and np.ptp(prior.root) == 0 and not prior.mean.any()
+    is_cheaper = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
+    if is_plain and is_cheaper and rates_are_positive:
+        return OutputGaussian(prior.root[0] ** 2 * space.gram(), space, prior)
+    return WeightGaussian(space, prior)
 
 
 class WeightGaussian:
-    """Mean ``mu`` and covariance ``Sigma`` of the d weights of one task.
-
-    A sweep over n points changes both, site by site, in 3 n d^2 operations, and adds rounding
-    errors. :meth:`renew` recomputes them from the sites. Until its first call, Sigma may be in
-    float32, in which products take half the time. Only the lower triangle of Sigma is used and
-    changed.
+    r"""The weights :math:`w = m + R u` of one task, where the prior is N(m, R R^T): A = Z R, P = I.
 
     Parameters
     ----------
@@ -50,216 +53,229 @@ class WeightGaussian:
 
     Attributes
     ----------
-    mean, factor : ndarray of shape (d,) and (d, d)
-        Of the weights, N(mean, factor factor^T), when it was last renewed.
+    start : ndarray of shape (n,)
+        Means f_0 of the outputs before any label is seen.
     variances : ndarray of shape (n,)
-        Of the outputs, before any label is seen.
+        Their variances.
+    width : int
+        Of the matrices that are factorised.
+    is_single : bool
+        Whether sums over all points are in float32; each takes half the time.
     """
 
-    mean: NDArray[np.float64]
-    factor: Any  # an array, or a tensor if the points are on a device
+    can_look_ahead = False
 
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
-        self.space, self.prior = space, prior
-        self.mu = prior.mean.copy()
+        self.space, self.prior, self.width = space, prior, space.n_coordinates
+        self.start = space.outputs(prior.mean)
         self.variances = prior.output_variances(space)
-        self.is_prior = True  # until it is renewed
-        self._Sigma: NDArray | None = None  # until somebody asks for it
+        self.origin = np.zeros(self.width)
+        self.is_single = False
+
+    def begin_single(self) -> None:
+        """Compute sums over the points in float32, if that saves time and its range allows it."""
+        is_large = len(self.variances) * self.width**2 >= LARGE
+        sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
+        in_range = LOW < sizes.min() and max(sizes.max(), self.space.largest) < HIGH
+        self.is_single = bool(is_large and in_range and self.space.device is None)
+
+    @cached_property
+    def _single(self) -> Coordinates:
+        """The points in float32."""
+        return Coordinates(self.space.rows().astype(np.float32))
 
     @property
-    def Sigma(self) -> NDArray:
-        """The covariance, exact if no site has changed since it was renewed."""
-        if self._Sigma is None:
-            covariance = self.prior.covariance if self.is_prior else self.factor @ self.factor.T
-            dtype = np.float32 if self.is_prior and self._fits_single() else np.float64
-            self._Sigma = np.asarray(covariance, dtype=dtype, order="F")
-        return self._Sigma
+    def _points(self) -> Coordinates:
+        """The points in the precision of the moment."""
+        return self._single if self.is_single else self.space
+
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """A u, the change of outputs."""
+        return self._points.outputs(self.prior.rooted(u))
+
+    def residual(self, forces: NDArray, u: NDArray) -> NDArray[np.float64]:
+        """A^T s - P u: what forces s on the outputs leave of the gradient at u."""
+        return self.prior.spread(self._points.pull(forces)) - u
+
+    def inner(self, u: NDArray, step: NDArray, change: NDArray) -> float:
+        """u^T P d, for a step d that changes outputs by A d."""
+        return float(u @ step)
+
+    def along(self, residual: NDArray, step: NDArray, change: NDArray) -> float:
+        """g^T d, for a gradient and a step d that changes outputs by A d."""
+        return float(residual @ step)
+
+    def factorise(self, rate: NDArray) -> None:
+        """Factorise the precision that these rates make; a LinAlgError if it is not positive."""
+        rate = np.where(
+            np.abs(rate) * self.variances > NEGLIGIBLE / len(rate), rate, 0.0
+        )
+        vars(self).pop("root", None)
+        if self.space.device is not None:
+            self._L, self.root = None, inverse_root(
+                self.prior.whitened(self.space.native_curvature(rate))
+            )
+            return
+        G, root = self._points.curvature(rate), self.prior.root
+        H = self.prior.whitened(G)
+        if not np.isfinite(H).all():
+            raise LinAlgError("the precision overflows")
+        diagonal = H.diagonal().copy()
+        # What is lost where features are combined such that large ones cancel.
+        sizes = np.sqrt(np.maximum(G.diagonal(), 0.0))
+        rounding = EPSILON * np.square(sizes @ np.abs(root)) if root.ndim == 2 else 0.0
+        try:
+            self._L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+            pivots = self._L.diagonal() ** 2
+            is_lost = (diagonal > CANCELLED * pivots) | (CANCELLED * rounding > diagonal)
+        except LinAlgError:
+            is_lost = np.array(True)
+        if is_lost.any():
+            if (rate < 0).any():
+                raise LinAlgError("the sites leave no posterior")
+            self._L = self._without_squares(rate)
+
+    def _without_squares(self, rate: NDArray) -> NDArray[np.float64]:
+        """The factor by a QR decomposition of A, which keeps twice the digits."""
+        d = self.width
+        triangle = np.empty((0, d))
+        for own, rows in self.space.parts():
+            counted = np.flatnonzero(rate[own])
+            scaled = np.sqrt(rate[own][counted])[:, None] * self.prior.spread(rows[counted])
+            triangle = qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True)[0][:d]
+        triangle = qr(np.vstack([triangle, np.eye(d)]), mode="r", overwrite_a=True)[0][:d]
+        return triangle.T * np.sign(triangle.diagonal())
+
+    @cached_property
+    def root(self) -> Any:
+        """F, upper triangular, with F F^T = H^-1; a tensor if the points are on a device."""
+        return inverse_lower(self._L).T
+
+    def solve(self, residual: NDArray) -> tuple[NDArray, NDArray]:
+        """The step H^-1 g, and how it changes the outputs."""
+        if self._L is None:
+            there = self.space.there(residual)
+            step = to_host(self.root @ (self.root.T @ there))
+        else:
+            step = cho_solve((self._L, True), residual, check_finite=False)
+        return step, self.push(step)
+
+    def moments(self) -> NDArray[np.float64]:
+        """Variances of all outputs."""
+        is_triangular = self.prior.root.ndim == 1
+        return self._points.variances(self.prior.rooted(self.root), is_triangular=is_triangular)
 
     @property
-    def is_single(self) -> bool:
-        """Whether Sigma is in float32."""
-        return self._Sigma is not None and self._Sigma.dtype == np.float32
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the covariance over that of the prior."""
+        if self._L is None:
+            return 2.0 * float(self.root.diagonal().log().sum())
+        return -2.0 * float(np.log(self._L.diagonal()).sum())
 
-    def _fits_single(self) -> bool:
-        """Whether float32 pays, and the range of all numbers allows it."""
-        known, variances = self.variances[self.variances > 0], self.prior.scales**2
-        low, high = variances.min(), max(variances.max(), self.space.largest)
-        low, high = min(low, known.min(initial=1.0)), max(high, known.max(initial=0.0))
-        return len(self.mu) >= SINGLE and low > 1e-20 and high < 1e15
+    def weights(self, u: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and factor of the weights around u."""
+        return self.prior.mean + self.prior.rooted(u), self.prior.rooted(to_host(self.root))
 
-    def update(self, z: NDArray, U: NDArray, down: NDArray, g: NDArray) -> None:
-        """Step 4 for a block of sites: Sigma - z U^T diag(down) U z^T and mu + z g."""
-        roots = U.T * np.sqrt(np.abs(down))
-        roots = GEMM[z.dtype](1.0, z, roots.astype(z.dtype, order="F"))
-        self._Sigma = self._with_squares(roots, -np.sign(down))
-        self.mu += GEMV[z.dtype](1.0, z, g.astype(z.dtype))
-
-    def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        """Compute all from the sites, in float64; variances and means of the outputs.
-
-        Raises a LinAlgError if these sites make no Gaussian.
-        """
-        self.factor, self.mean = self.prior.given(self.space, shift, rate)
-        self.is_prior, self._Sigma, self.mu = False, None, self.mean.copy()
-        variances = self.space.variances(self.factor, is_triangular=True)
-        return variances, self.space.outputs(self.mean)
-
-    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
-        """Bring mu to where the sites pull it, Sigma being about right; the means of the outputs.
-
-        Sigma is a good preconditioner, even in float32. Steps are measured in standard deviations;
-        they end when the next would be shorter than ``enough``. None if they do not shrink: Sigma
-        is too inexact then.
-        """
-        last = np.inf
-        with np.errstate(over="ignore", invalid="ignore"):  # of steps that grow
-            for _ in range(REFINEMENTS):
-                square = abs(self._refine(shift, rate))
-                following = square if np.isinf(last) else square * (square / last)
-                if following <= enough**2:
-                    return self.space.outputs(self.mu)
-                if not square <= CONTRACTION * last:
-                    break
-                last = square
-        return None
-
-    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
-        gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
-        rows = self.space.rows(slice(own[0], own[-1] + 1) if gapless else own)
-        phi = np.ascontiguousarray(rows, dtype=self.Sigma.dtype)
-        z = SYMM[phi.dtype](1.0, self.Sigma, phi.T, lower=1)
-        f = blas.dgemv(1.0, np.ascontiguousarray(rows).T, self.mu, trans=True)
-        return z, GEMM[phi.dtype](1.0, phi.T, z, trans_a=True), f
-
-    def _with_squares(self, roots: NDArray, signs: NDArray) -> NDArray:
-        """Sigma + roots diag(signs) roots^T; sites of negative precision give variance back."""
-        syrk, total = SYRK[roots.dtype], self.Sigma
-        for sign in (-1.0, 1.0):
-            own = signs == sign
-            if own.any():
-                some = roots if own.all() else roots[:, own]
-                total = syrk(sign, some, 1.0, total, lower=1, overwrite_c=True)
-        return total
-
-    def _refine(self, shift: NDArray, rate: NDArray) -> float:
-        """One step of mu; the square of its length."""
-        forces = shift - rate * self.space.outputs(self.mu)
-        left = self.prior.pull - self.prior.hold(self.mu) + self.space.pull(forces)
-        step = SYMV[self.Sigma.dtype](1.0, self.Sigma, left.astype(self.Sigma.dtype), lower=1)
-        self.mu = self.mu + step
-        return left @ step
+    def covary(self, forces: NDArray) -> NDArray[np.float64]:
+        """The covariance of all outputs times a vector."""
+        return self.solve(self.prior.spread(self._points.pull(forces)))[1]
 
 
-def suits_rounds(engine: Any, coding: str) -> bool:
-    """Whether all sites of an engine have positive rates."""
-    is_probit = engine.alias == "ep" and coding in ("binary", "one_vs_rest")
-    return is_probit and engine.label_noise == 0 < engine.noise and engine.damping is None
-
-
-class Rounds:
-    r"""The sites a, b of one task, and what they make of the outputs: f = K alpha, variances e.
+class OutputGaussian:
+    r"""The outputs of one task, :math:`f = f_0 + K \alpha`, for about as many weights as points.
 
     The symbols are those of C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine
-    Learning*, section 3.6: with the rates W of all sites, :math:`B = I + W^{1/2} K W^{1/2} = L L^T`
-    gives the variances of the outputs, :math:`e_i = (1 - B^{-1}_{ii}) / W_i`, in :math:`n^3`
-    operations, a third of what the posterior of the weights takes.
+    Learning*, section 3.6: with the rates W, :math:`B = I + W^{1/2} K W^{1/2}` gives the variances
+    of the outputs, :math:`(1 - B^{-1}_{ii}) / W_i`, in :math:`n^3` operations, a third of what the
+    weights take. Here u is :math:`\alpha`, and both A and P are K; what is called a gradient lacks
+    the factor K.
 
-    All sites change together. In each round, the variances of the cavities are fixed, and the means
-    of the outputs that agree with all labels are computed. They maximise a concave function, whose
-    Newton step needs B. With many points, they are computed again with the variances that are
-    expected with the new sites, to first order: errors are then squared from round to round.
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Covariance of the outputs before any label is seen; their mean is 0.
+    space, prior
+        As of :class:`WeightGaussian`, if it is to be that of weights; the prior has one scale.
     """
 
-    inverse: NDArray[np.float64]  # of B, its lower triangle
+    is_single = False
+    can_look_ahead = True
 
-    def __init__(self, K: NDArray, labels: tuple[NDArray, NDArray], engine: Any) -> None:
-        self.K, self.labels, (self.y, self.weight) = np.asfortranarray(K), labels, labels
-        self.law, self.tol = engine.likelihood.constants, max(engine.tol, ROUNDING)
-        self.alpha = self.f = np.zeros(len(K))
-        self.moves: list[float] = []  # the largest that was left in each round
+    def __init__(self, K: NDArray, space: Any = None, prior: Any = None) -> None:
+        self.space, self.prior, self.K = space, prior, np.asfortranarray(K)
+        self.width = len(self.K)
+        self.variances = np.ascontiguousarray(self.K.diagonal())
+        self.start = self.origin = np.zeros(self.width)
 
-    def converge(self, sites: Any, stops: Callable[[], bool] = lambda: False) -> bool:
-        """Bring sites to rest, from these or from None; whether they came there."""
-        self.sites = sites or self.agreeing(np.ascontiguousarray(self.K.diagonal()))
-        for number in range(MOST_ROUNDS):
-            if not self.factorise():
-                return False
-            alpha, f = self.solve(self.weight * self.y * self.sites[0])  # of the posterior
-            left = _core.ep.all_sites((self.e, f), self.known, self.law)[2].max()
-            self.moves.append(float(left))
-            rest = 1 - self.sites[1] * self.e
-            is_sound = np.isfinite(left) and (rest > _core.ep.SMALLEST).all()
-            if left <= self.tol or not is_sound or (number == 0 and sites):
-                self.alpha, self.f = alpha, f
-            if left <= self.tol or not is_sound or stops():
-                return bool(is_sound and left <= self.tol)
-            self.find_means(self.e / rest, EXACT * min(left, 1.0))
-            if len(self.K) > FEW:
-                self.find_means(self.foretold(), EXACT * min(left, 1.0))
-        return False
+    def begin_single(self) -> None:
+        """Nothing: kernel matrices are too near to singular for float32."""
 
-    def foretold(self) -> NDArray[np.float64]:
-        r"""Variances of the cavities of the new sites, to first order, and at most the prior's.
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """K u."""
+        return blas.dsymv(1.0, self.K, u, lower=1)
+
+    def residual(self, forces: NDArray, u: NDArray) -> NDArray[np.float64]:
+        """What forces on the outputs leave at u."""
+        return forces - u
+
+    def inner(self, u: NDArray, step: NDArray, change: NDArray) -> float:
+        """u^T K d, for a step d."""
+        return float(u @ change)
+
+    along = inner
+
+    def factorise(self, rate: NDArray) -> None:
+        """Find B^-1 for these rates; a LinAlgError if B is not positive definite."""
+        if not (rate >= 0).all():
+            raise LinAlgError("rates of outputs must not be negative")
+        self._rate = np.maximum(rate, LEAST / np.maximum(self.variances, TINY))
+        self._root = np.sqrt(self._rate)
+        B = self.K * self._root
+        B *= self._root[:, None]
+        B[np.diag_indices_from(B)] += 1.0
+        self._lower, failed = lapack.dpotrf(B, lower=1, overwrite_a=1)
+        if failed:
+            raise LinAlgError("the sites leave no posterior")
+        self.inverse = lapack.dlauum(inverse_lower(self._lower), lower=1, overwrite_c=1)[0]
+
+    def solve(self, residual: NDArray) -> tuple[NDArray, NDArray]:
+        """(I + W K)^-1 g, and K times this."""
+        pulled = self._root * self.push(residual)
+        held = blas.dsymv(1.0, self.inverse, pulled, lower=1)
+        return residual - self._root * held, held / self._root
+
+    def moments(self) -> NDArray[np.float64]:
+        """Variances of all outputs."""
+        return (1 - self.inverse.diagonal()) / self._rate
+
+    def ahead(self, variance: NDArray, rate: NDArray) -> NDArray[np.float64]:
+        r"""Variances of the outputs at other rates, to first order.
 
         The output of a point has the covariance :math:`-B^{-1}_{ij} / \sqrt{W_i W_j}` with others,
         whose squares times changes of the rates are what its variance falls by.
         """
-        square, rate = np.square(self.inverse), self.root**2
-        square[np.diag_indices_from(square)] = np.square(self.e * rate)
-        fall = blas.dsymv(1.0, square, self.weight * self.sites[1] / rate - 1, lower=1)
-        fall /= rate * self.e
-        precision = np.maximum(1 + fall, 0.5) / self.e - self.sites[1]
-        return 1 / np.maximum(precision, 1 / np.maximum(self.K.diagonal(), TINY))
-
-    def find_means(self, variance: NDArray, enough: float) -> None:
-        """Means and sites for cavities of this variance; along each step they rise."""
-        self.sites = self.agreeing(variance)
-        for _ in range(STEPS):
-            step, change = self.solve(self.wanted - self.alpha)
-            alpha, f, share, slope = self.alpha, self.f, 1.0, (self.wanted - self.alpha) @ change
-            if slope <= enough**2:
-                return
-            for _ in range(STEPS):
-                self.alpha, self.f = alpha + share * step, f + share * change
-                self.sites = self.agreeing(variance)
-                there = (self.wanted - self.alpha) @ change
-                if there >= -0.5 * slope:
-                    break
-                share *= slope / (slope - there)  # about where the slope is 0
-
-    def agreeing(self, variance: NDArray) -> tuple[NDArray, NDArray]:
-        """Sites that agree with f; ``wanted`` is what alpha should be then."""
-        known = self.f, self.alpha, variance, self.labels, self.law
-        *sites, self.wanted = _core.ep.agreeing(*known)
-        return tuple(sites)
-
-    def factorise(self) -> bool:
-        """Find B^-1 and the variances of the outputs; False if rounding leaves none."""
-        rate = np.maximum(self.weight * self.sites[1], LEAST / np.maximum(self.K.diagonal(), TINY))
-        self.root = np.sqrt(rate)
-        B = self.K * self.root
-        B *= self.root[:, None]
-        B[np.diag_indices_from(B)] += 1.0
-        self.lower, failed = lapack.dpotrf(B, lower=1, overwrite_a=1)
-        self.inverse = lapack.dlauum(inverse_lower(self.lower), lower=1, overwrite_c=1)[0]
-        self.e = (1 - self.inverse.diagonal()) / rate
-        return not failed and bool((self.e > 0).all())
+        square = np.square(self.inverse)
+        square[np.diag_indices_from(square)] = np.square(variance * self._rate)
+        fall = blas.dsymv(1.0, square, rate / self._rate - 1, lower=1) / (self._rate * variance)
+        return variance / np.maximum(1 + fall, 0.5)
 
     @property
-    def known(self) -> tuple[NDArray, ...]:
-        """Labels and sites, as compiled loops take them; each cavity lacks one copy."""
-        return self.y, *self.sites, np.ones(len(self.y))
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the covariance over that of the prior."""
+        return -2.0 * float(np.log(self._lower.diagonal()).sum())
 
-    def solve(self, pulls: NDArray) -> tuple[NDArray, NDArray]:
-        """(I + W K)^-1 times a vector, and K times the result."""
-        pulled = self.root * blas.dsymv(1.0, self.K, pulls, lower=1)
-        held = blas.dsymv(1.0, self.inverse, pulled, lower=1)
-        return pulls - self.root * held, held / self.root
+    def weights(self, u: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and factor of the weights."""
+        gaussian = WeightGaussian(self.space, self.prior)
+        gaussian.factorise(self._rate)
+        move = self.prior.rooted(self.prior.spread(self.space.pull(u)))
+        return self.prior.mean + move, self.prior.rooted(gaussian.root)
 
-    def evidence(self) -> float:
-        """The log evidence, as of any posterior."""
-        _, constant = _core.ep.summary((self.e, self.f), self.known, self.law)
-        square = (self.weight * self.y * self.sites[0]) @ self.f
-        log_determinant = -2 * np.log(self.lower.diagonal()).sum()
-        return log_evidence(self.weight @ constant, log_determinant, square)
+    def by_covariance(self, u: NDArray) -> NDArray[np.float64]:
+        r"""Derivative of the evidence by K, :math:`(\alpha \alpha^T - W^{1/2} B^{-1} W^{1/2}) / 2`."""
+        held = np.tril(self.inverse) + np.tril(self.inverse, -1).T
+        return 0.5 * (np.outer(u, u) - held * np.outer(self._root, self._root))
+
+    def covary(self, forces: NDArray) -> NDArray[np.float64]:
+        """The covariance of all outputs times a vector."""
+        return self.solve(forces)[1]

@@ -8,6 +8,7 @@ are updated.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,13 +18,14 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import precisions
-from bayespoint.engines.gaussian.joint.sites import Extrapolation
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.tools.numbers import EPSILON, TINY
 
 BYTES = 2**26  # memory for factors of some groups
 WORK = 5e8  # n d^2 of all groups whose neighbours follow, of those with most influence: about .2 s
+DEPTH = 5  # differences of moves that are combined
+PRECISE = 1e-3  # singular value of the differences, as a share of the largest, that still counts
 STEPS = 30  # of the messages of other rows; four or five are usual
 REST, STILL = 1e-2, 1e-3  # largest move of a message at the end, and of the outputs of the group
 TOUCHED = 3e-3  # move from which on a message follows
@@ -270,3 +272,44 @@ def without(
     moved = mean - (spread @ (spread.mT @ pull)).reshape(mean.shape)
     spread = spread.reshape(n, size, c, -1)
     return moved, spread @ spread.mT
+
+
+class Extrapolation:
+    """Anderson's extrapolation of a fixed-point iteration x <- x + move(x).
+
+    Near the fixed point moves are linear in x. The combination of the last points whose move would
+    be the shortest is where the next one starts from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.engines.gaussian.groups import Extrapolation
+    >>> matrix, x = np.array([[-0.9, 0.3], [0.0, 0.8]]), np.ones(2)
+    >>> extrapolation = Extrapolation()
+    >>> for _ in range(5):
+    ...     x = extrapolation.after(x, matrix @ x - x, scale=1.0)
+    >>> bool(np.abs(x).max() < 1e-9)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._points: deque[NDArray] = deque(maxlen=DEPTH + 1)
+        self._moves: deque[NDArray] = deque(maxlen=DEPTH + 1)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._points.clear()
+        self._moves.clear()
+
+    def after(self, point: NDArray, move: NDArray, scale: NDArray | float) -> NDArray[np.float64]:
+        """The next point; ``scale`` times a move is how long it is, entry by entry."""
+        self._points.append(point)
+        self._moves.append(move)
+        ahead = point + move
+        if len(self._moves) == 1:
+            return ahead
+        along = np.diff(self._points, axis=0)
+        turns = np.diff(self._moves, axis=0)
+        columns = (scale * turns).reshape(len(turns), -1).T
+        share = np.linalg.lstsq(columns, (scale * move).ravel(), rcond=PRECISE)[0]
+        return np.asarray(ahead - np.tensordot(share, along + turns, axes=1))

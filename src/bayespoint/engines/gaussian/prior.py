@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.tools.arrays import Array, beside, namespace
 from bayespoint.tools.validation import check_number, parameter_error
 
 SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
@@ -82,10 +83,11 @@ class GaussianPrior:
         """Z R, rows in coordinates in which the prior is N(0, I)."""
         return rows * self.root if self.root.ndim == 1 else rows @ self.root
 
-    def whitened(self, precision: NDArray) -> NDArray[np.float64]:
+    def whitened(self, precision: Array) -> Array:
         """R^T G R + I: the precision of u, w = m + R u, if messages to the weights have G."""
-        H = self.spread(self.spread(precision).T)
-        H[np.diag_indices_from(H)] += 1.0
+        root = beside(precision, self.root)
+        H = precision * root * root[:, None] if root.ndim == 1 else root.T @ precision @ root
+        namespace(H).einsum("ii->i", H)[:] += 1.0
         return H
 
     def output_variances(self, space: Coordinates) -> NDArray[np.float64]:

@@ -1,277 +1,324 @@
-"""The Gaussian sites of one task, whose weights have a full covariance."""
+r"""What the labels of one task say of its outputs, as Gaussian sites.
+
+Each label sends its output the message :math:`\exp(a f - b f^2 / 2)`. A row of weight k sends k of
+them. The slope of all messages of a row is :math:`k (a - b f)`, their rate :math:`k b`.
+
+* :class:`MatchedSites`, of expectation propagation: with the cavity, the product of the prior and
+  all other messages, a message gives its output the moments that the label does. For a cavity of
+  the variance v, and a mean m such that the output has the mean f, the slope is that of the
+  likelihood smoothed by N(0, v).
+* :class:`TangentSites`, of Laplace's approximation: a message has the slope and the curvature of
+  the log-likelihood at f, which is the case v = 0.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, rq
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.posteriors import Messages
-from bayespoint.tools.arrays import to_host
+from bayespoint.tools.numbers import EPSILON, TINY
 
-BLOCK = 48  # points a block; fastest of 32 ... 96 for 100 to 500 rows, and on MNIST as fast as 64
-COARSE = 1e-4  # move down to which float32 is good enough
-AT_REST = 0.3  # sites are left out while their expected move is below this share of tol
-ACCURATE = 1e-3  # error of the mean, as a share of the last moves, that expected moves bear
-HALVINGS = 30  # of a step that left no posterior, before the run is given up
+FEW = 250  # rows of which a factor takes no longer than to find means twice
+SMALLEST = 1e-10  # share of the precision of an output that a cavity must have, or it is rounding
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Labels that contradict each other, without noise or with little, leave outputs whose mean and
 # standard deviation are rounding errors: up to 1e-7 of the prior's, where the kernel matrix has not
 # full rank. Where a posterior has collapsed, or without noise has outputs of such a variance,
 # deviations get this share of the prior's, in squares, so that such outputs are a tie.
 TIE, ROUNDED = 0.01, 1e-12
-# Share of its last exact value to which an output's variance may fall before Sigma is computed
-# afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
-TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
 
 
-class Sites:
-    """The sites of one task, a_i and b_i, and the Gaussian that they make.
+class Sites(ABC):
+    """The sites of one task.
 
     Parameters
     ----------
-    gaussian : WeightGaussian
-        The prior, of the weights or of the outputs; sweeps change it.
     labels : Labels
         What is learned from.
-    at_once : bool, default=False
-        Whether all sites change together, instead of one after another.
+    gaussian : WeightGaussian or OutputGaussian
+        The prior of the outputs.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        What labels say of outputs, with what it has learned.
+    """
+
+    def __init__(self, labels: Labels, gaussian: Any) -> None:
+        self.labels, self.weight, likelihood, self.left = labels
+        self.likelihood = likelihood.started(self.labels, self.weight, gaussian.variances)
+
+    @abstractmethod
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes of the messages of all rows where the outputs have the means f, and rates."""
+
+    @abstractmethod
+    def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
+        """How far the sites are from agreeing with the posterior that they make.
+
+        The posterior has the outputs f + change, and the sites are those of f.
+        """
+
+    @abstractmethod
+    def messages(self) -> Messages:
+        """Shifts and rates of the messages of all rows."""
+
+    def look_ahead(self, gaussian: Any) -> bool:
+        """Set the cavities to those that the sites will have; whether that is possible."""
+        return False
+
+    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
+        """How much less rows push when their outputs change."""
+        return rate * change
+
+
+class MatchedSites(Sites):
+    """Sites that match the moments of the labels at their cavities.
 
     Attributes
     ----------
     a, b : ndarray of shape (n,)
-        The site of a label y is exp(a y f - b f^2 / 2).
-    radius : float
-        Standard deviation of the outputs before any label is seen, the largest.
+        One copy of each site.
+    cavity : tuple of ndarray
+        Means and variances of the cavities.
+    removed : ndarray of shape (n,)
+        Copies of a site that its cavity lacks.
+    share : float
+        Share of the way that cavities go to where they should be.
+    is_tie : bool
+        Whether the posterior has collapsed, so that outputs are a tie.
     """
 
-    def __init__(self, gaussian: WeightGaussian, labels: Labels, *, at_once: bool = False) -> None:
-        target, weight, likelihood, self._left_out = labels
-        n = len(target)
-        self.gaussian, self.at_once = gaussian, at_once
-        self.labels, self.weight = target, weight
-        self.likelihood = likelihood.started(target, weight, gaussian.variances)
-        self.y, self._bounds = likelihood.signs(target), self.likelihood.bounds(target)
-        self.a, self.b = np.zeros(n), np.zeros(n)
-        self._before = self.a, self.b  # as the last sweep found them
-        self._removed = np.ones(n)  # copies of a site that its cavity lacks
-        self._visited, self._tie = np.arange(n), 0.0  # least deviation, as a share of the prior's
-        self._change = np.inf  # the largest move that the last sweep made
-        self._left = self._last_left = np.inf  # that is left, now and after the sweep before
-        self._floor = COLLAPSED * gaussian.variances
+    def __init__(self, labels: Labels, gaussian: Any, share: float = 1.0) -> None:
+        super().__init__(labels, gaussian)
+        n = len(self.labels)
+        self.a, self.b, self.removed = np.zeros(n), np.zeros(n), np.ones(n)
+        self.m, self.v = gaussian.start.copy(), gaussian.variances.copy()
+        self.share = share
+        self.floor = COLLAPSED * gaussian.variances
         self.radius = float(np.sqrt(gaussian.variances.max(initial=0.0)))
-        self.e: NDArray  # variances of the outputs, as the last visit left each
-        self._known: NDArray  # the same when all were last known exactly
-        self._take(gaussian.variances, gaussian.space.outputs(gaussian.prior.mean))
+        self.is_tie = False
 
-    @property
-    def _sites(self) -> tuple[NDArray, ...]:
-        """As compiled loops take them."""
-        return self.y, self.a, self.b, self._removed
+    has_cavities, fewest_steps = True, 2
 
-    @property
-    def _law(self) -> tuple[tuple[float, ...], NDArray]:
-        """What labels say, as compiled loops take it."""
-        return self.likelihood.constants, self._bounds
+    def enough(self, left: float) -> float:
+        """How exact the means should be, of sites that have so far to go."""
+        return min(left, 1.0)
 
-    @property
-    def shift(self) -> NDArray:
-        """What all copies of each site add to the pull on its output."""
-        return self.weight * self.a * self.y
+    def anew(self, gaussian: Any) -> MatchedSites:
+        """No sites, of the same labels."""
+        labels = Labels(self.labels, self.weight, self.likelihood, self.left)
+        return MatchedSites(labels, gaussian)
 
-    @property
-    def rate(self) -> NDArray:
-        """What all copies of each site add to the precision of its output."""
-        return np.clip(self.weight * self.b, -LARGE, LARGE)
+    def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
+        """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
+        if messages is None:
+            return self.derivatives(f)
+        self.a, self.b = messages.shift / self.weight, messages.rate / self.weight
+        return messages.shift - messages.rate * f, messages.rate
 
-    def begin(self, a: NDArray, b: NDArray) -> bool:
-        """Begin with these sites instead of none, if they make a posterior; whether they do."""
-        none, (self.a, self.b) = (self.a, self.b), (a, b)
-        try:
-            self._compute()
-        except LinAlgError:
-            self.a, self.b = none
-            self._compute()
-        return self.a is a
+    def messages(self) -> Messages:
+        """Shifts and rates of the messages of all rows."""
+        return Messages(self.weight * self.a, np.clip(self.weight * self.b, -LARGE, LARGE))
 
-    def sweep(self, share: float) -> float:
-        """Let sites change, those that are expected to; the largest move.
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes and rates of the smoothed likelihood, cavities keeping their variances."""
+        self.a, self.b, self.m = agreeing(
+            self.likelihood, self.labels, f, self.v, self.m, self.removed
+        )
+        shift, rate = self.messages()
+        return shift - rate * f, rate
 
-        Where many have small moves left, and the moments of all are known exactly, they are made
-        together, as long as that makes them much smaller.
+    def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
+        """The largest move of a site to where it should be, given all others.
+
+        Moves are measured as ``tol`` is. Cavities get the variances that they have now.
         """
-        falls = self._left < min(self._change / 2, COARSE)
-        many = len(self._visited) > len(self.y) / 3
-        together = self.at_once or (self._exact and share == 1 and falls and many)
-        self._change = self._together(share) if together else self._in_turn(share)
-        if np.isinf(self._change):  # a site had no cavity: lack no more copies than are there
-            self._removed = np.minimum(self.weight, 1.0)
-        return self._change
+        e, f = gaussian.moments(), f + change
+        if not (e >= self.floor).all():
+            raise LinAlgError("the posterior has collapsed")
+        self.e, self.f = e, f
+        return self.move_cavities()
 
-    def moves_left(self, tol: float) -> float:
-        """How far the site that is furthest from where it should be would move.
-
-        The answer is exact, from a posterior computed afresh, if it is not above ``tol``. Else it
-        comes from exact means and the variances of the last visits, which takes a few n d
-        operations instead of 2 n d^2.
+    def move_cavities(self) -> float:
+        """Set the cavities to those of the last posterior; the largest move that sites would make.
         """
-        if not self._exact:
-            f = self.gaussian.settle(self.shift, self.rate, ACCURATE * min(self._change, 1.0))
-            if f is not None:
-                self._expect(self.e, f)
-            enough = max(tol, COARSE if self.gaussian.is_single else 0.0)
-            if f is None or self._left <= enough or self._left > self._last_left:
-                self._renew()
-        self._last_left = self._left
-        self._visited = np.flatnonzero(self._moves > AT_REST * tol)
-        return self._left
+        m, v = self.cavities(self.removed)
+        if np.isnan(v).any():  # a site had no cavity: lack no more copies than are there
+            self.removed = np.minimum(self.weight, 1.0)
+            m, v = self.cavities(self.removed)
+        known = ~np.isnan(v)
+        m, v = np.where(known, m, self.m), np.where(known, v, self.v)
+        _, a, b = site(self.likelihood, self.labels, m, v)
+        moves = np.maximum(np.abs(a - self.a) * np.sqrt(s2 := self.total(v)), np.abs(b - self.b) * s2)
+        if self.share < 1:  # of the precisions of the cavities
+            v = 1 / ((1 - self.share) / self.v + self.share / v)
+        self.m, self.v = m, v
+        return np.inf if not known.all() else float(moves.max(initial=0.0))
 
-    def result(self) -> TaskResult:
+    def look_ahead(self, gaussian: Any) -> bool:
+        """Set the cavities to those that the sites will have, to first order."""
+        if not gaussian.can_look_ahead or len(self.labels) <= FEW:
+            return False
+        variance = gaussian.ahead(self.e, self.messages().rate)
+        precision = 1 / variance - self.removed * self.b
+        self.v = 1 / np.maximum(precision, 1 / np.maximum(gaussian.variances, TINY))
+        return True
+
+    def total(self, variance: NDArray) -> NDArray[np.float64]:
+        """Variances of noisy outputs."""
+        return variance + float(self.likelihood.noise) ** 2
+
+    def cavities(self, copies: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and variances of the outputs without copies of their sites; NaN if there is none."""
+        c = 1.0 - copies * self.b * self.e
+        c = np.where(c > SMALLEST, c, np.nan)
+        return (self.f - copies * self.a * self.e) / c, self.e / c
+
+    def result(self, gaussian: Any, u: NDArray, f: NDArray) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
-        while not self._exact:
-            try:
-                self._compute()
-            except LinAlgError:  # sites of a collapsed run: weaker ones make a valid posterior
-                if not self._has_prior:
-                    raise ValueError(
-                        "The prior, such as the posterior of earlier batches, is lost in rounding "
-                        "errors. Scale the features to mean 0 and variance 1, or set a smaller "
-                        "prior_scale."
-                    ) from None
-                self.a, self.b = self.a / 2, self.b / 2
-        space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
-        move = prior.moved(space, factor, self.shift, self.rate)
-        square = move @ prior.pull + self.shift @ self._f
-        factor = to_host(factor)
-        _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
-        log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
-        if self.likelihood.noise == 0 and (self.e * COLLAPSED < ROUNDED * self._floor).any():
-            self._tie = TIE
-        if self._tie:
-            factor = rq(np.hstack([factor, self._tie * prior.matrix]), mode="economic")[0]
+        mean, factor = gaussian.weights(u)
+        prior = gaussian.prior
+        evidence = self.evidence(gaussian, f) + 0.5 * float((mean - prior.mean) @ prior.pull)
+        without_noise = self.likelihood.noise == 0 and (
+            (self.e * COLLAPSED < ROUNDED * self.floor).any()
+        )
+        if self.is_tie or without_noise:
+            factor = rq(np.hstack([factor, TIE * prior.matrix]), mode="economic")[0]
             factor *= np.sign(factor.diagonal())
-        evidence = log_evidence(self.weight @ constant, log_det, square)
-        left_out = self.likelihood.forecast(self.labels, *self._cavities(self._left_out))
-        error = float(self.likelihood.errors(self.labels, self._f).mean())
-        learned = Messages(self.shift, self.rate), self.likelihood
-        return TaskResult(self.gaussian.mean, factor, evidence, left_out, error, *learned)
+        m, v = self.cavities(self.left)
+        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
+        left_out = self.likelihood.forecast(self.labels, self.signs * m, v)
+        error = float(self.likelihood.errors(self.labels, self.f).mean())
+        learned = self.messages(), self.likelihood
+        return TaskResult(mean, factor, evidence, left_out, error, *learned)
 
-    def adapt(self, tol: float) -> bool:
-        """Let the likelihood learn from the cavities; whether sites have to move then."""
-        space, factor = self.gaussian.space, self.gaussian.factor
+    @property
+    def law(self) -> tuple[tuple[float, ...], NDArray | None]:
+        """What labels say, as compiled loops take it."""
+        return self.likelihood.constants, self.likelihood.bounds(self.labels)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float64], ...]:
+        """All sites, as compiled loops take and change them."""
+        return self.signs, self.a, self.b, self.removed, self.weight, self.floor
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """Signs with which forecasts take outputs."""
+        return self.likelihood.signs(self.labels)
+
+    def evidence(self, gaussian: Any, f: NDArray) -> float:
+        """The logarithm of the probability of all labels, where the prior has the mean 0."""
+        m, v = self.cavities(self.removed)
+        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
+        log_p, _, _ = site(self.likelihood, self.labels, m, v)
+        constants = self.weight @ (log_p - log_mass(m, v, self.a, self.b))
+        return log_evidence(constants, gaussian.log_determinant, self.messages().shift @ f)
+
+    def adapt(self, gaussian: Any, f: NDArray, tol: float) -> bool:
+        """Let the likelihood learn from the cavities; whether it has changed."""
+        m, v = self.cavities(self.removed)
+        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
         better = self.likelihood.adapted(
-            self.labels,
-            self.weight,
-            *self._cavities(self._removed),
-            lambda forces: space.outputs(space.covary(factor, forces)),
-            tol,
+            self.labels, self.weight, self.signs * m, v, gaussian.covary, tol
         )
         if better is None:
             return False
-        self.likelihood, self._bounds = better, better.bounds(self.labels)
-        self._change = self._last_left = np.inf
-        self._expect(self._known, self._f)
-        self._visited = np.arange(len(self.y))
-        return self._left > tol
-
-    def _cavities(self, copies: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean and variance of y f without copies of its site; with all where nothing is left."""
-        mean, variance = _core.ep.cavities((self.e, self._f), (self.y, self.a, self.b, copies))
-        lost = np.isnan(variance)
-        return np.where(lost, self.y * self._f, mean), np.where(lost, self.e, variance)
-
-    def _in_turn(self, share: float) -> float:
-        """Let one site after another change; the largest move."""
-        self._before = self.a.copy(), self.b.copy()
-        moved = np.zeros(len(self.y))
-        begin, renewed = 0, False
-        while begin < len(self._visited):
-            own = self._visited[begin : begin + BLOCK]
-            moved[own] = self._visit(own, share)
-            lost = np.flatnonzero(np.isnan(moved[own]))
-            if len(lost) == 0:
-                begin, renewed = begin + BLOCK, False
-                continue
-            if renewed and lost[0] == 0:
-                self._give_up("a variance is lost in rounding errors")
-            begin, renewed = begin + lost[0], True
-            self._renew()
-        return largest(moved)
-
-    def _together(self, share: float) -> float:
-        """Let all sites change at once, from where the last exact posterior saw them."""
-        self._before = before = self.a, self.b
-        move, (a, b) = self._left, self._wanted
-        self.a, self.b = self.a + share * (a - self.a), self.b + share * (b - self.b)
-        for _ in range(HALVINGS):
-            try:
-                self._compute()
-                return move
-            except LinAlgError:  # sites of negative precision went too far: half the way back
-                self.a, self.b = (self.a + before[0]) / 2, (self.b + before[1]) / 2
-        return self._give_up("no step leaves a posterior")
-
-    def _visit(self, own: NDArray, share: float) -> NDArray:
-        """Steps 1 to 4 for the sites of a block, one after another; how far each has moved."""
-        z, K, f = self.gaussian.project(own)
-        y, a, b, removed = (one[own] for one in self._sites)
-        e, floor = self.e[own], TRUSTED[z.dtype] * self._known[own]
-        block = y, a, b, removed, self.weight[own], floor, e
-        law, bounds = self._law
-        bounds = None if bounds is None else bounds[own]
-        K = np.ascontiguousarray(K, np.float64)
-        U, down, g, moved = _core.ep.sweep_block(K, f, block, law, share, bounds)
-        self.a[own], self.b[own], self.e[own] = a, b, e
-        self.gaussian.update(z, U, down, g)
-        self._exact = False
-        return moved
-
-    @cached_property
-    def _has_prior(self) -> bool:
-        """Whether the prior alone is a Gaussian, to the digits that there are."""
-        zeros = np.zeros(len(self.y))
-        try:
-            e, _ = self.gaussian.renew(zeros, zeros)
-        except LinAlgError:
-            return False
-        return bool((e >= self._floor).all())
-
-    def _renew(self) -> None:
-        """Compute the posterior from the sites; if there is none, go back to the last sites."""
-        try:
-            self._compute()
-        except LinAlgError as error:
-            self._give_up(str(error))
-
-    def _compute(self) -> None:
-        """Compute the posterior from the sites, and how far each is from where it should be."""
-        self._exact = False
-        e, f = self.gaussian.renew(self.shift, self.rate)
-        if not (e >= self._floor).all():
-            raise LinAlgError("the posterior has collapsed")
-        self._take(e, f)
-
-    def _take(self, e: NDArray, f: NDArray) -> None:
-        """Remember the exact moments of all outputs."""
-        self._exact, self.e, self._known, self._f = True, e.copy(), e, f
-        self._expect(e, f)
-
-    def _expect(self, e: NDArray, f: NDArray) -> None:
-        """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
-        *self._wanted, self._moves = _core.ep.all_sites((e, f), self._sites, *self._law)
-        self._left = largest(self._moves)
-
-    def _give_up(self, why: str) -> float:
-        (self.a, self.b), self._tie = self._before, TIE
-        raise LinAlgError(why)
+        self.likelihood = better
+        return self.move_cavities() > tol
 
 
-def largest(moves: NDArray) -> float:
-    """The largest of the moves; NaN if one of them is."""
-    return float(moves.max(initial=0.0))
+class TangentSites(Sites):
+    """Messages with the slopes and the curvatures of the log-likelihood at the outputs."""
+
+    has_cavities, fewest_steps = False, 1
+
+    def __init__(self, labels: Labels, gaussian: Any, tol: float) -> None:
+        super().__init__(labels, gaussian)
+        self.tol = tol
+
+    def enough(self, left: float) -> float:
+        """How exact a climb should be: it is cheap, and the next factor depends on where it ends."""
+        return 2 * self.tol
+
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The first derivatives of the log-likelihood, and the negative second ones."""
+        slope, bend = self.likelihood.output_derivatives(self.labels, f)
+        self.f, self.slope, self.rate = f, self.weight * slope, self.weight * bend
+        return self.slope, self.rate
+
+    def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
+        """The largest change of an output by the next step, as a share of 1 + |f|."""
+        return float(np.abs(change / (1 + np.abs(f))).max(initial=0.0))
+
+    def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
+        """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
+        if messages is None:
+            return self.derivatives(f)
+        self.f, self.slope, self.rate = f, messages.shift - messages.rate * f, messages.rate
+        return self.slope, self.rate
+
+    def messages(self) -> Messages:
+        """The quadratic function that the log-likelihood is near f."""
+        return Messages(self.slope + self.rate * self.f, self.rate)
+
+    def result(self, gaussian: Any, u: NDArray, f: NDArray) -> TaskResult:
+        """The Gaussian around the end of the last step, its evidence and its cavities.
+
+        A cavity lacks one copy of a message, and the label is predicted as a new one would be.
+        """
+        mean, factor = gaussian.weights(u)
+        fit = self.weight @ self.likelihood.log_labels(self.labels, f)
+        evidence = fit - 0.5 * gaussian.inner(u, u, f - gaussian.start)
+        evidence += 0.5 * gaussian.log_determinant
+        shift, rate = self.messages()
+        m, v = without_messages(gaussian.moments(), f, shift, rate, self.left / self.weight)
+        left_out = self.likelihood.forecast(self.labels, self.likelihood.signs(self.labels) * m, v)
+        error = float(self.likelihood.errors(self.labels, f).mean())
+        learned = Messages(shift, rate), self.likelihood
+        return TaskResult(mean, factor, float(evidence), left_out, error, *learned)
+
+    def adapt(self, gaussian: Any, f: NDArray, tol: float) -> bool:
+        """Let the likelihood learn at the mode; whether it has changed."""
+        moments = f, gaussian.moments()
+        better = self.likelihood.adapted(
+            self.labels, self.weight, *moments, gaussian.covary, tol
+        )
+        self.likelihood = self.likelihood if better is None else better
+        return better is not None
+
+
+def site(law: Any, labels: NDArray, m: NDArray, v: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Logarithms of the labels' probabilities at cavities N(m, v), and the sites a, b there."""
+    return _core.ep.sites_at(m, v, law.signs(labels), law.constants, law.bounds(labels))
+
+
+def agreeing(
+    law: Any, labels: NDArray, f: NDArray, v: NDArray, m: NDArray, removed: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Sites a, b with which the outputs have the means f, and the means of their cavities."""
+    known = f, v, m, removed, law.signs(labels)
+    return _core.ep.agreeing(*known, law.constants, law.bounds(labels))
+
+
+def log_mass(m: NDArray, v: NDArray, a: NDArray, b: NDArray) -> NDArray[np.float64]:
+    """Logarithms of the expectations of the sites exp(a f - b f^2 / 2) for f ~ N(m, v)."""
+    d = 1.0 + b * v
+    return 0.5 * (2.0 * m * a + a**2 * v - b * m**2) / d - 0.5 * np.log(np.maximum(d, SMALLEST))
+
+
+def without_messages(
+    e: NDArray, f: NDArray, shift: NDArray, rate: NDArray, share: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of outputs without a share of their messages."""
+    remaining = np.maximum(1 - share * rate * e, EPSILON)
+    return f - share * (shift - rate * f) * e / remaining, e / remaining

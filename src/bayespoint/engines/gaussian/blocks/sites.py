@@ -14,7 +14,7 @@ from bayespoint.engines.gaussian.blocks import visits
 from bayespoint.engines.gaussian.blocks.rounds import Rounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, SummarySums
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
+from bayespoint.engines.gaussian.sites_old import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.tasks import Sweeps, TaskResult, log_evidence
 from bayespoint.spaces.coordinates import inverse_root
 

@@ -23,7 +23,6 @@ from bayespoint.tools.arrays import Array, beside, is_tensor, namespace, to_host
 from bayespoint.tools.numbers import EPSILON, TINY
 
 BYTES, DEVICE_BYTES = 2**26, 2**30  # memory for a part of the points
-REFINEMENTS = 20  # of the mean, before the covariance is computed afresh instead
 
 
 def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
@@ -50,7 +49,10 @@ def precisions(rate: Array) -> Array:
 
 
 class JointGaussian(ABC):
-    """The posterior of all weights, given messages.
+    """The posterior of all weights, given messages, in coordinates u: the weights less their prior.
+
+    It answers what :class:`WeightGaussian` does, for C outputs of each point: weights are (d, C),
+    outputs (n, C), and the precision P of the prior couples the classes.
 
     Parameters
     ----------
@@ -61,12 +63,10 @@ class JointGaussian(ABC):
 
     Attributes
     ----------
-    mean : ndarray of shape (d, C)
-        Of the weights, when it was last renewed.
-    f : ndarray of shape (n, C)
-        Means of the outputs.
-    S : ndarray of shape (n, C, C)
-        Covariances of the outputs of each point, less their mean over the classes.
+    start : ndarray of shape (n, C)
+        Means of the outputs before any label is seen.
+    covariances : ndarray of shape (n, C, C)
+        Their covariances, less their mean over the classes.
     common : ndarray of shape (n,)
         Variances of this mean, which no message changes. A wide prior makes them so large that the
         differences of outputs would be lost beside them.
@@ -77,68 +77,42 @@ class JointGaussian(ABC):
     """
 
     width: int
+    is_single = can_look_ahead = False
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         self.space, self.prior = space, prior
-        self.mean = prior.mean.copy()
-        self.f = space.outputs(self.mean)
-        self.S, self.common = apart(prior.output_covariances(space))
+        self.origin = np.zeros_like(prior.mean)
+        self.start = space.outputs(prior.mean)
+        self.covariances, self.common = apart(prior.output_covariances(space))
         self.log_determinant = 0.0
-        self.is_renewed = False  # it is the prior
 
-    def renew(self, shift: NDArray, rate: NDArray) -> None:
-        """Compute all from the messages; a LinAlgError says that they make no Gaussian."""
-        if not (np.isfinite(shift).all() and np.isfinite(rate).all()):
-            raise LinAlgError("the messages overflow")
-        self.centre(shift, rate)
-        self.S = self._output_covariances()
-        if not (np.diagonal(self.S, axis1=1, axis2=2) >= 0).all():
-            raise LinAlgError("the messages leave no posterior")
-        self.is_renewed = True
+    def begin_single(self) -> None:
+        """Nothing: differences of outputs need the digits of float64."""
 
-    def centre(self, shift: NDArray, rate: NDArray) -> None:
-        """Compute all but the covariances of the outputs."""
-        self._factorise(rate)
-        forces = shift - coupled(rate, self.space.outputs(self.prior.mean))
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """Z u, the change of outputs."""
+        return self.space.outputs(u)
+
+    def residual(self, forces: NDArray, u: NDArray) -> NDArray[np.float64]:
+        """Z^T s - P u: what forces s on the outputs leave of the gradient at u."""
+        return self.space.pull(forces) - self.prior.hold(u)
+
+    def inner(self, u: NDArray, step: NDArray, change: NDArray) -> float:
+        """u^T P d, for a step d."""
+        return float(np.vdot(u, self.prior.hold(step)))
+
+    def along(self, residual: NDArray, step: NDArray, change: NDArray) -> float:
+        """g^T d, for a gradient and a step d."""
+        return float(np.vdot(residual, step))
+
+    def solve(self, residual: NDArray) -> tuple[NDArray, NDArray]:
+        """The covariance of the weights times a gradient, and how this changes the outputs."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error
-            self.mean = self.prior.mean + self.times_covariance(self.space.pull(forces))
-            self.f = self.space.outputs(self.mean)
-        if not np.isfinite(self.mean).all():
-            raise LinAlgError("the messages leave no posterior")
-
-    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> bool:
-        """Bring the means to where messages pull them, by conjugate gradients.
-
-        The covariance of the last factorisation is the preconditioner. Steps, measured in standard
-        deviations, end when the next would be shorter than ``enough``; False if they do not.
-        """
-        mean = self.mean
-        left = self.prior.pull + self.space.pull(shift) - self._hold(rate, mean)
-        step = direction = self.times_covariance(left)
-        square = np.vdot(left, step)
-        for _ in range(REFINEMENTS):
-            if square <= enough**2:
-                self.mean, self.f = mean, self.space.outputs(mean)
-                return True
-            image = self._hold(rate, direction)
-            length = square / np.vdot(direction, image)
-            mean, left = mean + length * direction, left - length * image
-            step = self.times_covariance(left)
-            before, square = square, np.vdot(left, step)
-            direction = step + (square / before) * direction
-        return False
-
-    def _hold(self, rate: NDArray, weights: NDArray) -> NDArray[np.float64]:
-        """The precision times weights."""
-        held = coupled(rate, self.space.outputs(weights))
-        return self.prior.hold(weights) + self.space.pull(held)
-
-    def error(self, codes: NDArray[np.intp]) -> float:
-        """Share of the points that the mean gets wrong."""
-        return float((self.f.argmax(axis=1) != codes).mean())
+            step = self.times_covariance(residual)
+            return step, self.push(step)
 
     @abstractmethod
-    def _factorise(self, rate: NDArray) -> None:
+    def factorise(self, rate: NDArray) -> None:
         """Prepare products with the covariance that these rates make."""
 
     @abstractmethod
@@ -146,7 +120,7 @@ class JointGaussian(ABC):
         """The covariance of the weights times (d, C) numbers."""
 
     @abstractmethod
-    def _output_covariances(self) -> NDArray[np.float64]:
+    def moments(self) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, less their mean over the classes."""
 
     @abstractmethod
@@ -170,7 +144,8 @@ class WeightJoint(JointGaussian):
         self._prior_precision = space.there(np.asfortranarray(precision))
         self.width = len(self._factor)
 
-    def _factorise(self, rate: NDArray) -> None:
+    def factorise(self, rate: NDArray) -> None:
+        """Factorise the precision of the contrasts, a matrix of (C - 1) d rows."""
         d, size = len(self.prior.mean), self._H.shape[1]
         xp, H = namespace(self._prior_precision), self.space.there(self._H)
         precision = xp.empty_like(self._prior_precision)  # of which the lower half counts
@@ -194,7 +169,8 @@ class WeightJoint(JointGaussian):
         common = self._common @ (self._common.T @ pull.mean(axis=1))
         return np.asarray(told @ self._H.T + common[:, None])
 
-    def _output_covariances(self) -> NDArray[np.float64]:
+    def moments(self) -> NDArray[np.float64]:
+        """Covariances of the outputs of each point, less their mean over the classes."""
         return np.asarray(self._H @ self._contrast_covariances() @ self._H.T)
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
@@ -252,7 +228,8 @@ class OutputJoint(JointGaussian):
             spread = prior.one.spread(space.rows())
             self._K = np.asfortranarray(spread @ spread.T)
 
-    def _factorise(self, rate: NDArray) -> None:
+    def factorise(self, rate: NDArray) -> None:
+        """Find E_c of each class, and factorise M."""
         n, n_classes = rate.shape
         self._rate = rate
         self._E = np.empty((n_classes, n, n))
@@ -277,7 +254,7 @@ class OutputJoint(JointGaussian):
 
     def held_by(self, rate: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The matrices E_c for these rates, and the Cholesky factor of M."""
-        self._factorise(rate)
+        self.factorise(rate)
         return self._E, self._M
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
@@ -293,7 +270,8 @@ class OutputJoint(JointGaussian):
         common = cho_solve((self._M, True), each.sum(axis=1), check_finite=False)
         return each - np.stack([E @ common for E in self._E], axis=1)
 
-    def _output_covariances(self) -> NDArray[np.float64]:
+    def moments(self) -> NDArray[np.float64]:
+        """Covariances of the outputs of each point, less their mean over the classes."""
         n_classes, n, _ = self._E.shape
         spread = np.empty((n_classes, n, n))  # of each class, points in the last axis
         S = np.zeros((n, n_classes, n_classes))

@@ -10,7 +10,8 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
-from bayespoint.engines.gaussian.joint.sites import cavities
+from bayespoint.engines.gaussian.joint.sites import without
+from bayespoint.engines.gaussian.rounds import Rounds
 from bayespoint.engines.gaussian.prior import (
     DependentPrior,
     GaussianPrior,
@@ -114,22 +115,23 @@ def run_jointly(
     try:
         where = place(engine, space, n_classes, request.start, type(likelihood))
         gaussian = where.gaussian
+        search = Rounds(gaussian, engine.joint_sites(labels, gaussian))
         with useful_threads(gaussian.width**2):
             with request.monitor.running(engine.max_iter, engine.unit):
-                progress = Progress(request.monitor)
-                learned, search = engine.learn_jointly(gaussian, labels, progress)
-            if not gaussian.is_renewed:
-                raise LinAlgError("there is no posterior")
-            mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
-            evidence = learned.log_evidence()
-            found = cavities(gaussian, learned.messages(), left / weight)
+                search.run(engine, Progress(request.monitor))
+            u, f, messages = search.end()
+            mean, own, shared = where.lift(gaussian.prior.mean + u, *gaussian.factors())
+            evidence = search.sites.log_evidence(gaussian, u, f)
+            cavity, S = without(f, gaussian.moments(), messages, left / weight)
     except LinAlgError as error:
         raise lost(n_classes) from error
     if request.start is not None and request.start.log_evidence is not None:
         evidence += float(request.start.log_evidence[0])
-    learned_from = {"cavities": found, "messages": learned.messages()}
+    cavities = cavity, S + gaussian.common[:, None, None]
+    learned_from = {"cavities": cavities, "messages": messages}
     posterior = JointPosterior(
         mean, own, shared, likelihood, log_evidence=np.array([evidence]), **learned_from
     )
-    task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
+    error = float((f.argmax(axis=1) != codes).mean())
+    task = TaskResult(mean, own, evidence, np.empty(0), error)
     return posterior, run_of(engine, [task], [engine.ending(search, task.training_error)])
