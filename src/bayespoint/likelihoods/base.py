@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import EXTENDING, unstable
 
 LIKELIHOODS: list[Any] = []  # those that likelihoods/__init__.py lists
+
+# What a label says of the outputs of its task: the sign of a noisy output (labels -1 and +1), which
+# of the noisy outputs of all classes is the largest, or between which thresholds one output lies.
+Kind = Literal["sign", "class", "interval"]
 
 
 def log_rest(log_p: NDArray) -> NDArray[np.float64]:
@@ -33,9 +37,9 @@ class Likelihood(ABC):
     Attributes
     ----------
     link : str
-        What engines know it by, together with the coding of the labels.
-    codings : tuple of str
-        Codings whose labels it explains.
+        What engines know it by, together with the kind of the labels.
+    kind : {"sign", "class", "interval"}
+        The kind of the labels that it explains, as codings declare it.
     parameters : tuple of str
         Parameters of its constructor, such as the noise of an engine.
     code : int or None
@@ -62,7 +66,7 @@ class Likelihood(ABC):
     """
 
     link: ClassVar[str]
-    codings: ClassVar[tuple[str, ...]] = ("binary", "one_vs_rest")
+    kind: ClassVar[Kind] = "sign"
     parameters: ClassVar[tuple[str, ...]] = ()
     code: ClassVar[int | None] = None
     learns: ClassVar[bool] = False
@@ -140,7 +144,7 @@ class JointLikelihood(ABC):
     """
 
     link: ClassVar[str]
-    codings: ClassVar[tuple[str, ...]]
+    kind: ClassVar[Kind] = "class"
     parameters: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -157,15 +161,15 @@ class JointLikelihood(ABC):
         return log_p, log_rest(log_p)
 
 
-def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
-    """The likelihood of an engine for the labels of a coding.
+def make_likelihood(link: str, kind: Kind, **parameters: float) -> Any:
+    """The likelihood of an engine for labels of a kind.
 
     Parameters
     ----------
     link : {"probit", "logistic"}
         What the engine works with.
-    coding : str
-        Name of the coding of the labels.
+    kind : {"sign", "class", "interval"}
+        What labels are, as their coding declares it.
     **parameters : float
         Parameters of the engine, of which the likelihood takes those that it has.
 
@@ -176,14 +180,13 @@ def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
     Examples
     --------
     >>> from bayespoint.likelihoods import make_likelihood
-    >>> type(make_likelihood("probit", "joint", noise=0.5, label_noise=0.0)).__name__
+    >>> type(make_likelihood("probit", "class", noise=0.5, label_noise=0.0)).__name__
     'ArgmaxLikelihood'
     """
-    for kind in LIKELIHOODS:
-        if kind.link == link and coding in kind.codings:
-            taken = {name: float(parameters[name]) for name in kind.parameters}
-            return kind(**taken)
-    raise ValueError(f"There is no {link} likelihood for the labels of the coding {coding!r}.")
+    for make in LIKELIHOODS:
+        if make.link == link and make.kind == kind:
+            return make(**{name: float(parameters[name]) for name in make.parameters})
+    raise ValueError(f"There is no {link} likelihood for labels of the kind {kind!r}.")
 
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain

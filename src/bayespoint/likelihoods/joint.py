@@ -46,7 +46,6 @@ class ArgmaxLikelihood(JointLikelihood):
     """
 
     link = "probit"
-    codings = ("joint",)
     parameters = ("noise",)
 
     def __init__(self, noise: float = 1.0) -> None:
@@ -177,7 +176,6 @@ class SoftmaxLikelihood(JointLikelihood):
     """
 
     link = "logistic"
-    codings = ("joint",)
 
     def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
         """The logarithm of the softmax."""

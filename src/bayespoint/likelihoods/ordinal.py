@@ -48,7 +48,7 @@ class OrdinalLikelihood(Likelihood):
         Scale s of the noise.
     """
 
-    codings = ("ordinal",)
+    kind = "interval"
     learns = True
     not_stored = ("step", "slope")
     step: Any = None  # the last one of the thresholds; and the gradient before it

@@ -7,7 +7,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ from bayespoint.engines.gaussian.tasks import (
     spans,
 )
 from bayespoint.likelihoods import make_likelihood
+from bayespoint.likelihoods.base import Kind
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_choice, check_number
 
@@ -53,15 +54,16 @@ class GaussianEngine(Engine):
     space = ProcessSpace
     can_update = learns_blocks = True
     link: str  # of its likelihoods
+    is_at_mode: ClassVar[bool] = False  # so that its evidence also changes with the mode
 
     @property
     def likelihood(self) -> Any:
         """How labels of one task come from its outputs."""
-        return self.likelihood_of("binary")
+        return self.likelihood_of("sign")
 
-    def likelihood_of(self, coding: str) -> Any:
-        """How labels of a coding come from outputs."""
-        return make_likelihood(self.link, coding, **vars(self))
+    def likelihood_of(self, kind: Kind) -> Any:
+        """How labels of a kind come from outputs."""
+        return make_likelihood(self.link, kind, **vars(self))
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -77,8 +79,8 @@ class GaussianEngine(Engine):
             return self.rounds(space, request).run()
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        likelihood = self.likelihood_of(request.coding)
-        if request.coding == "joint":
+        likelihood = self.likelihood_of(request.kind)
+        if request.kind == "class":
             return run_jointly(self, space, targets, request, likelihood)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start)
@@ -262,7 +264,8 @@ class ExpectationPropagation(Propagation):
     alias = "ep"
     device_space = ProcessSpace
     leaves_groups_out = True
-    codings = ("binary", "one_vs_rest", "joint", "ordinal")
+    kinds = ("sign", "class", "interval")
+    has_evidence_gradient = True
 
     schedule: str = "sequential"
     prior_covariance: ArrayLike | None = None
@@ -307,7 +310,7 @@ class ExpectationPropagation(Propagation):
         many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
         is_plain = prior.root.ndim == 1 and np.ptp(prior.root) == 0 and not prior.mean.any()
         goes_far = not at_once and self.max_iter > MOST_ROUNDS
-        if many and is_plain and goes_far and suits_rounds(self, request.coding):
+        if many and is_plain and goes_far and suits_rounds(self, request.kind):
             rounds = Rounds(prior.root[0] ** 2 * space.gram(), (sites.y, labels.weight), self)
             if rounds.converge(None, progress.advance) and sites.begin(*rounds.sites):
                 begun = rounds.moves
@@ -324,10 +327,10 @@ class ExpectationPropagation(Propagation):
         sites = JointSites(gaussian, labels)
         return sites, self.sweep(sites, progress, in_turn=self.schedule == "sequential")
 
-    def why_not(self, coding: str) -> str | None:
+    def why_not(self, kind: Kind) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
-        if coding in ("binary", "one_vs_rest"):
-            return super().why_not(coding)
+        if kind == "sign":
+            return super().why_not(kind)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         noise = float(self.noise)  # of single precision it cannot be compared with LARGE

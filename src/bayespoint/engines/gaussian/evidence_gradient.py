@@ -40,7 +40,6 @@ from bayespoint.tools.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
-CONVERGING_ENGINES = ("ep", "laplace")
 
 
 class Task(NamedTuple):
@@ -149,7 +148,7 @@ class JointTask:
         self.away = posterior.mean - self.prior.mean
         self.alpha = self.shift - coupled(self.rate, space.outputs(posterior.mean))
         self.by_output = np.zeros_like(self.rate)
-        if engine.alias == "laplace":
+        if engine.is_at_mode:
             self.by_output = by_softmax_mode(self.rate, space, posterior)
         # u = Sigma Z^T s and v = s - Pi Z u
         self.by_weight = times_covariance(posterior, space.pull(self.by_output))
@@ -207,7 +206,7 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
     ``name`` is that of a parameter of the engine; None stands for those of the space.
     """
     settings: Any = engine
-    if engine.alias not in CONVERGING_ENGINES or settings.max_iter == 1:
+    if not engine.has_evidence_gradient or settings.max_iter == 1:
         return False
     if name in PRIOR_PARAMETERS:
         return settings.prior_covariance is None
@@ -280,7 +279,7 @@ def learned(
     before = priors(engine, space, n_tasks)
     shift, rate = posterior.messages  # type: ignore[misc]
     by_output = np.zeros_like(rate)
-    if engine.alias == "laplace":
+    if engine.is_at_mode:
         parts = [posterior.latent(rows) for _, rows in space.parts()]
         mean, variance = map(np.concatenate, zip(*parts, strict=True))
         slopes = [

@@ -12,6 +12,7 @@ from scipy.linalg import blas, lapack
 from bayespoint import _core
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import ROUNDING, log_evidence
+from bayespoint.likelihoods.base import Kind
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_lower
 from bayespoint.tools.numbers import TINY
@@ -151,9 +152,9 @@ class WeightGaussian:
         return left @ step
 
 
-def suits_rounds(engine: Any, coding: str) -> bool:
+def suits_rounds(engine: Any, kind: Kind) -> bool:
     """Whether all sites of an engine have positive rates."""
-    is_probit = engine.alias == "ep" and coding in ("binary", "one_vs_rest")
+    is_probit = kind == "sign" and engine.likelihood.code is not None
     return is_probit and engine.label_noise == 0 < engine.noise and engine.damping is None
 
 

@@ -268,7 +268,8 @@ class LaplaceApproximation(GaussianEngine):
     alias = "laplace"
     device_space = ProcessSpace
     leaves_groups_out = True
-    codings = ("binary", "one_vs_rest", "joint", "ordinal")
+    kinds = ("sign", "class", "interval")
+    has_evidence_gradient = is_at_mode = True
     link = "logistic"
     unit = "steps"
 
