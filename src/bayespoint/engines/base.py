@@ -221,6 +221,9 @@ class Engine(BaseEstimator):
         (``partial_fit``).
     kinds : tuple of str
         Kinds of labels from which it learns (``request.kind``).
+    needs : tuple of str
+        Verbs of likelihoods that it needs, such as "site"; see
+        :class:`~bayespoint.likelihoods.Likelihood`.
     weighs_rows : bool
         Whether it learns from rows of unequal weight with its default parameters. If not, ``run``
         may raise an error for them.
@@ -265,6 +268,7 @@ class Engine(BaseEstimator):
     leaves_groups_out: ClassVar[bool] = False
     basis_noise: float | None = None
     kinds: ClassVar[tuple[Kind, ...]] = ("sign",)
+    needs: ClassVar[tuple[str, ...]] = ()
     weighs_rows: ClassVar[bool] = True
     has_evidence_gradient: ClassVar[bool] = False
 

@@ -155,7 +155,7 @@ def test_gradient_by_thresholds_is_that_of_differences(weight):
             factor = found.result().factor
             space = found.space
             moments = found.f + found.change, space.variances(factor, is_triangular=False)
-        slopes = found.likelihood.slopes(
+        slopes = found.likelihood.threshold_slopes(
             labels, weight, *moments, lambda one: space.outputs(space.covary(factor, one))
         )
         return found.result().log_evidence, slopes

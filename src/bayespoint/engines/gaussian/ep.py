@@ -33,7 +33,7 @@ from bayespoint.engines.gaussian.tasks import (
     spans,
 )
 from bayespoint.likelihoods import make_likelihood
-from bayespoint.likelihoods.base import Kind
+from bayespoint.likelihoods.base import Kind, find_likelihood, names_with
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_choice, check_number
 
@@ -48,25 +48,32 @@ class GaussianEngine(Engine):
 
     Such an engine has ``learn``, which returns what has the ``result`` of one task and the search
     that found it (often the same object), ``learn_jointly``, which does so for all classes
-    together, ``rounds`` for rows in blocks, ``ending``, how a search ended, and ``check_range``.
+    together, ``rounds`` for rows in blocks, ``ending``, how a search ended, ``check_range``, and
+    ``likelihood``, the name of its likelihoods.
     """
 
     space = ProcessSpace
     can_update = learns_blocks = True
-    link: str  # of its likelihoods
     is_at_mode: ClassVar[bool] = False  # so that its evidence also changes with the mode
 
     @property
-    def likelihood(self) -> Any:
+    def law(self) -> Any:
         """How labels of one task come from its outputs."""
         return self.likelihood_of("sign")
 
-    def likelihood_of(self, kind: Kind) -> Any:
+    def likelihood_of(self: Any, kind: Kind) -> Any:
         """How labels of a kind come from outputs."""
-        return make_likelihood(self.link, kind, **vars(self))
+        return make_likelihood(self.likelihood, kind, **vars(self))
+
+    def why_not(self: Any, kind: Kind) -> str | None:
+        """The likelihood may have no form for labels of a kind."""
+        if find_likelihood(self.likelihood, kind) is None:
+            return f"likelihood={self.likelihood!r} is one of two classes, given a single output"
+        return Engine.why_not(self, kind)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
+        check_choice(self, "likelihood", names_with(self.needs))
         check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
@@ -102,7 +109,7 @@ class GaussianEngine(Engine):
 class Propagation(GaussianEngine):
     """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
 
-    link = "probit"
+    needs = ("site",)
     unit = "sweeps"
 
     noise: float = 1.0
@@ -206,6 +213,8 @@ class ExpectationPropagation(Propagation):
     intercept_scale : float, optional
         Prior standard deviation of the intercept. By default it is that of all weights if that is
         one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
+    likelihood : {"probit"}, default="probit"
+        How labels come from outputs.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites are updated one after another (in blocks, exactly; see the notes) or all at
         once. Both converge to the same point. The sequential schedule takes fewer sweeps, and
@@ -267,6 +276,7 @@ class ExpectationPropagation(Propagation):
     kinds = ("sign", "class", "interval")
     has_evidence_gradient = True
 
+    likelihood: str = "probit"
     schedule: str = "sequential"
     prior_covariance: ArrayLike | None = None
 
@@ -278,15 +288,19 @@ class ExpectationPropagation(Propagation):
     @property
     def basis_noise(self) -> float | None:  # type: ignore[override]
         """The noise of outputs over their prior scale, if both are known and there is some."""
-        if self.noise > 0 and isinstance(self.prior_scale, (int, float)):
+        has_noise = self.noise > 0 and self.law.has_gaussian_noise
+        if has_noise and isinstance(self.prior_scale, (int, float)):
             return float(self.noise / self.prior_scale)
         return None
 
     def for_sparse(self) -> Engine | None:
-        """The same with independent weights; None with a prior in which they are not."""
-        if self.prior_covariance is not None:
-            return None
+        """The same with independent weights; None with a prior in which they are not.
+
+        None also with a likelihood that it has not.
+        """
         sparse, known = ENGINES["factorised-ep"](), self.get_params()
+        if self.prior_covariance is not None or self.likelihood != sparse.likelihood:
+            return None
         return sparse.set_params(
             **{name: known[name] for name in sparse.get_params() if name in known}
         )
@@ -329,7 +343,7 @@ class ExpectationPropagation(Propagation):
 
     def why_not(self, kind: Kind) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
-        if kind == "sign":
+        if kind == "sign" or super().why_not(kind) is not None:
             return super().why_not(kind)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"

@@ -111,6 +111,7 @@ class FactorisedPropagation(Propagation):
     """
 
     alias = "factorised-ep"
+    likelihood: ClassVar[str] = "probit"
     prior_covariance: ClassVar[None] = None  # of independent weights
 
     decay: float | str = 1.0
@@ -161,7 +162,7 @@ class FactorisedPropagation(Propagation):
         weight, left = request.weights(n_points), request.left_out(n_points)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            labels = Labels(targets[:, task], weight, self.likelihood, left)
+            labels = Labels(targets[:, task], weight, self.law, left)
             sites = FactorisedSites(rows, before[task], labels)
             sweeps = self.sweep(sites, progress, in_turn=True)
             result = sites.result()
@@ -169,7 +170,7 @@ class FactorisedPropagation(Propagation):
                 ratios[task] = sites.variance_ratio()
             return result, self.ending(sweeps, result.training_error)
 
-        posterior, run = learn_tasks(self, learn, n_tasks, self.likelihood, request, 0)
+        posterior, run = learn_tasks(self, learn, n_tasks, self.law, request, 0)
         return posterior, replace(run, warnings=[*run.warnings, *independence_warnings(ratios)])
 
 

@@ -154,7 +154,7 @@ class WeightGaussian:
 
 def suits_rounds(engine: Any, kind: Kind) -> bool:
     """Whether all sites of an engine have positive rates."""
-    is_probit = kind == "sign" and engine.likelihood.code is not None
+    is_probit = kind == "sign" and engine.law.code is not None
     return is_probit and engine.label_noise == 0 < engine.noise and engine.damping is None
 
 
@@ -176,7 +176,7 @@ class Rounds:
 
     def __init__(self, K: NDArray, labels: tuple[NDArray, NDArray], engine: Any) -> None:
         self.K, self.labels, (self.y, self.weight) = np.asfortranarray(K), labels, labels
-        self.law, self.tol = engine.likelihood.constants, max(engine.tol, ROUNDING)
+        self.law, self.tol = engine.law.constants, max(engine.tol, ROUNDING)
         self.alpha = self.f = np.zeros(len(K))
         self.moves: list[float] = []  # the largest that was left in each round
 

@@ -229,6 +229,8 @@ class LaplaceApproximation(GaussianEngine):
     intercept_scale : float, optional
         Prior standard deviation of the intercept. By default it is that of all weights if that is
         one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
+    likelihood : {"logistic"}, default="logistic"
+        How labels come from outputs.
 
     Notes
     -----
@@ -270,7 +272,7 @@ class LaplaceApproximation(GaussianEngine):
     leaves_groups_out = True
     kinds = ("sign", "class", "interval")
     has_evidence_gradient = is_at_mode = True
-    link = "logistic"
+    needs = ("slopes",)
     unit = "steps"
 
     prior_scale: float | ArrayLike | str = "auto"
@@ -279,6 +281,7 @@ class LaplaceApproximation(GaussianEngine):
     prior_mean: ArrayLike | None = None
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
+    likelihood: str = "logistic"
 
     def rounds(self, rows: BlockRows, request: Request) -> ModeRounds:
         """Newton steps from sums over blocks."""

@@ -97,14 +97,14 @@ class Rounds(ABC):
         if run.converged and self.rows.checkpoint is not None:
             self.rows.checkpoint.remove()
         self.rows.left_out.extend(left_out)
-        return gather(results, self.engine.likelihood, None), run
+        return gather(results, self.engine.law, None), run
 
     def reduce(
         self, function: Callable, arguments: Sequence[Any], beliefs: list[Any]
     ) -> tuple[list[Any], Any]:
         """Run a function on all blocks with what is known of some tasks."""
         rows = self.rows
-        order = Order(rows.design, self.engine.likelihood, beliefs, rows.thinning)
+        order = Order(rows.design, self.engine.law, beliefs, rows.thinning)
         return rows.reduce(function, arguments, order)
 
     def visit(self, active: list[Any]) -> None:
