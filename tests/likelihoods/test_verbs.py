@@ -13,6 +13,7 @@ from bayespoint.likelihoods import (
     OrdinalLogisticLikelihood,
     OrdinalProbitLikelihood,
     ProbitLikelihood,
+    StudentLikelihood,
 )
 from bayespoint.likelihoods.base import find_likelihood, names_with
 
@@ -21,6 +22,8 @@ LAWS = {
     "probit": ProbitLikelihood(0.7),
     "flips": ProbitLikelihood(0.7, 0.1),
     "logistic": LogisticLikelihood(),
+    "student": StudentLikelihood(0.7),
+    "student with flips": StudentLikelihood(0.7, 0.1),
     "ordered probit": OrdinalProbitLikelihood(THRESHOLDS, 0.7),
     "ordered logistic": OrdinalLogisticLikelihood(THRESHOLDS),
 }

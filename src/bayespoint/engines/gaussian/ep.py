@@ -68,7 +68,9 @@ class GaussianEngine(Engine):
     def why_not(self: Any, kind: Kind) -> str | None:
         """The likelihood may have no form for labels of a kind."""
         if find_likelihood(self.likelihood, kind) is None:
-            return f"likelihood={self.likelihood!r} is one of two classes, given a single output"
+            return (
+                f"likelihood={self.likelihood!r} is made for two classes, or one against the rest"
+            )
         return Engine.why_not(self, kind)
 
     def check(self) -> None:
@@ -213,8 +215,10 @@ class ExpectationPropagation(Propagation):
     intercept_scale : float, optional
         Prior standard deviation of the intercept. By default it is that of all weights if that is
         one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
-    likelihood : {"probit"}, default="probit"
-        How labels come from outputs.
+    likelihood : {"probit", "student"}, default="probit"
+        How labels come from outputs. "student" has noise of Student's t distribution instead of
+        Gaussian noise (:class:`~bayespoint.likelihoods.StudentLikelihood`), so that gross errors
+        of labels pull little; two classes, or one class against the rest.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites are updated one after another (in blocks, exactly; see the notes) or all at
         once. Both converge to the same point. The sequential schedule takes fewer sweeps, and
@@ -307,6 +311,11 @@ class ExpectationPropagation(Propagation):
 
     def rounds(self, rows: BlockRows, request: Request) -> SiteRounds:
         """Rounds that keep the sites of rows, or find them again."""
+        if self.law.code is None:
+            raise ValueError(
+                f"likelihood={self.likelihood!r} does not learn from rows in blocks. Use "
+                "likelihood='probit', or fit in memory."
+            )
         keeps = keeps_sites(self, rows.n_points, rows.design.space.n_coordinates)
         return SiteRounds(self, rows, request, KEPT if keeps else FOUND)
 
@@ -319,7 +328,8 @@ class ExpectationPropagation(Propagation):
         progress: Any,
     ) -> tuple[Sites, Sweeps]:
         """Find the sites of one task; see the base class."""
-        at_once = self.schedule == "parallel" or request.device is not None
+        is_plain_law = labels.likelihood.code is None  # which has no compiled loop
+        at_once = self.schedule == "parallel" or request.device is not None or is_plain_law
         sites, begun = Sites(WeightGaussian(space, prior), labels, at_once=at_once), list[float]()
         many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
         is_plain = prior.root.ndim == 1 and np.ptp(prior.root) == 0 and not prior.mean.any()

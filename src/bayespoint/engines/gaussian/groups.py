@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import precisions
 from bayespoint.engines.gaussian.joint.sites import Extrapolation
+from bayespoint.engines.gaussian.plain_sites import all_sites
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.tools.numbers import EPSILON, TINY
@@ -169,12 +170,16 @@ class Others(NamedTuple):
 
     def wanted(self, f: NDArray, e: NDArray, messages: NDArray) -> NDArray[np.float64]:
         """What the messages should be, given the others."""
-        if self.law.code is None:  # Laplace's approximation, at the mode
+        if not self.law.offers("site"):  # Laplace's approximation, at the mode
             slope, bend = self.law.output_derivatives(self.labels, f)
             return np.asarray(self.copies * [slope + bend * f, bend])
         y, (a, b) = self.law.signs(self.labels), messages / self.copies
-        known = (e, f), (y, a * y, b, np.ones(len(y))), self.law.constants
-        a, b, _ = _core.ep.all_sites(*known, self.law.bounds(self.labels))
+        known = (e, f), (y, a * y, b, np.ones(len(y)))
+        if self.law.code is None:
+            a, b, _ = all_sites(self.law, self.labels, *known)
+        else:
+            bounds = self.law.bounds(self.labels)
+            a, b, _ = _core.ep.all_sites(*known, self.law.constants, bounds)
         return np.asarray(self.copies * [a * y, b])
 
     def scales(self, e: Any) -> NDArray[np.float64]:

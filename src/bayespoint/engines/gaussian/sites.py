@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, rq
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
+from bayespoint.engines.gaussian.plain_sites import all_sites, constants
 from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.posteriors import Messages
@@ -54,7 +55,7 @@ class Sites:
     def __init__(self, gaussian: WeightGaussian, labels: Labels, *, at_once: bool = False) -> None:
         target, weight, likelihood, self._left_out = labels
         n = len(target)
-        self.gaussian, self.at_once = gaussian, at_once
+        self.gaussian, self.at_once = gaussian, at_once or likelihood.code is None
         self.labels, self.weight = target, weight
         self.likelihood = likelihood.started(target, weight, gaussian.variances)
         self.y, self._bounds = likelihood.signs(target), self.likelihood.bounds(target)
@@ -149,14 +150,17 @@ class Sites:
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
         factor = to_host(factor)
-        _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
+        if self.likelihood.code is None:
+            constant = constants(self.likelihood, self.labels, (self.e, self._f), self._sites)
+        else:
+            _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         if self.likelihood.noise == 0 and (self.e * COLLAPSED < ROUNDED * self._floor).any():
             self._tie = TIE
         if self._tie:
             factor = rq(np.hstack([factor, self._tie * prior.matrix]), mode="economic")[0]
             factor *= np.sign(factor.diagonal())
-        evidence = log_evidence(self.weight @ constant, log_det, square)
+        evidence = log_evidence(float(self.weight @ constant), log_det, square)
         left_out = self.likelihood.forecast(self.labels, *self._cavities(self._left_out))
         error = float(self.likelihood.errors(self.labels, self._f).mean())
         learned = Messages(self.shift, self.rate), self.likelihood
@@ -264,7 +268,11 @@ class Sites:
 
     def _expect(self, e: NDArray, f: NDArray) -> None:
         """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
-        *self._wanted, self._moves = _core.ep.all_sites((e, f), self._sites, *self._law)
+        if self.likelihood.code is None:
+            found = all_sites(self.likelihood, self.labels, (e, f), self._sites)
+        else:
+            found = _core.ep.all_sites((e, f), self._sites, *self._law)
+        *self._wanted, self._moves = found
         self._left = largest(self._moves)
 
     def _give_up(self, why: str) -> float:
