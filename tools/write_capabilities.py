@@ -22,10 +22,10 @@ END = "<!-- end -->\n"
 # What a row is called, and what it shows of an engine with its default parameters.
 CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
     '[ordered classes](how-to/ordinal.md) (`multi_class="ordinal"`)': (
-        lambda engine: "ordinal" in engine.codings
+        lambda engine: "interval" in engine.kinds
     ),
     'several classes in [one posterior](theory/multiclass.md) (`multi_class="joint"`)': (
-        lambda engine: "joint" in engine.codings
+        lambda engine: "class" in engine.kinds
     ),
     "`partial_fit`, with a linear kernel": lambda engine: engine.can_update,
     "`warm_start`": lambda engine: engine.can_extend,

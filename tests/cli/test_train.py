@@ -121,6 +121,14 @@ def test_model_is_an_ordinary_pipeline(tmp_path):
     np.testing.assert_allclose(scaling.scale[0], X["age"].fillna(X["age"].mean()).std(ddof=0))
 
 
+def test_the_likelihood_is_a_parameter_of_the_engine(tmp_path):
+    options = ["--kernel", "linear", "--param", "likelihood=student"]
+    found = train(tmp_path, loans(), *options)
+    assert found["engine"]["likelihood"] == "student"
+    model = bayespoint.load(tmp_path / "m.bpm")
+    assert type(model[-1].model_.posterior.likelihood).__name__ == "StudentLikelihood"
+
+
 def test_same_seed_same_model(tmp_path):
     options = ["--engine", "gibbs", "--param", "n_samples=8", "--param", "burn_in=10", "--seed", 3]
     first = train(tmp_path, loans(), *options)
@@ -182,6 +190,7 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
         (["--param", "nois=1"], "ep has no parameter 'nois'. Did you mean noise? Choose from"),
         (["--param", "noise"], "--param needs NAME=VALUE, not 'noise'"),
         (["--param", "noise=-1"], "The 'noise' parameter of ExpectationPropagation must be"),
+        (["--param", "likelihood=studnt"], "must be a str among {'probit', 'student'}"),
         (["--param", "engine__noise=x"], "a float in the range [0, inf). Got 'x' instead."),
         (
             ["--kernel", "poly", "--param", "degree=0"],

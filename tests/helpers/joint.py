@@ -29,7 +29,7 @@ def targets(y, n_classes=3):
 
 def learn(engine, Z, y, n_classes=3, **request):
     """The joint posterior in the coordinates Z."""
-    return engine.run(Plain(Z), targets(y, n_classes), Request(coding="joint", **request))[0]
+    return engine.run(Plain(Z), targets(y, n_classes), Request(kind="class", **request))[0]
 
 
 def by_importance(Z, y, scale, n_classes=3, n_draws=400_000, softmax=False):

@@ -1,4 +1,6 @@
-"""The list of likelihoods: one for each link and coding."""
+"""The list of likelihoods: one for each name and kind of labels."""
+
+from typing import get_args
 
 import pytest
 
@@ -6,6 +8,9 @@ from bayespoint import likelihoods
 from bayespoint.codings import CODINGS
 from bayespoint.engines.base import ENGINES
 from bayespoint.likelihoods import LIKELIHOODS, JointLikelihood, Likelihood, make_likelihood
+from bayespoint.likelihoods.base import Kind
+
+KINDS = get_args(Kind)
 
 
 def test_every_likelihood_is_listed():
@@ -17,24 +22,26 @@ def test_every_likelihood_is_listed():
     assert known - {Likelihood, JointLikelihood} == set(LIKELIHOODS)
 
 
-@pytest.mark.parametrize("coding", CODINGS)
-@pytest.mark.parametrize("link", ["probit", "logistic"])
-def test_each_link_and_coding_has_one(link, coding):
-    made = make_likelihood(link, coding, noise=0.5, label_noise=0.1)
-    assert made.link == link and coding in made.codings
-    assert sum(one.link == link and coding in one.codings for one in LIKELIHOODS) == 1
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["probit", "logistic"])
+def test_each_name_and_kind_has_one(name, kind):
+    made = make_likelihood(name, kind, noise=0.5, label_noise=0.1)
+    assert made.name == name and made.kind == kind
+    assert sum(one.name == name and one.kind == kind for one in LIKELIHOODS) == 1
     assert all(
         getattr(made, name) == {"noise": 0.5, "label_noise": 0.1}[name] for name in made.parameters
     )
 
 
-def test_engines_declare_codings_that_exist():
+def test_codings_and_engines_declare_kinds_that_exist():
+    assert {coding.kind for coding in CODINGS.values()} == set(KINDS)
     for engine in ENGINES.values():
-        assert {"binary", "one_vs_rest"} <= set(engine.codings) <= set(CODINGS)
-        for coding in engine.codings if hasattr(engine, "link") else ():
-            assert make_likelihood(engine.link, coding, noise=1.0, label_noise=0.0)
+        assert {"sign"} <= set(engine.kinds) <= set(KINDS)
+        for kind in engine.kinds if engine.needs else ():
+            made = make_likelihood(engine().likelihood, kind, noise=1.0, label_noise=0.0)
+            assert kind == "class" or all(made.offers(verb) for verb in engine.needs)
 
 
-def test_a_link_that_is_not_there():
-    with pytest.raises(ValueError, match="no cauchit likelihood for the labels of the coding"):
-        make_likelihood("cauchit", "binary")
+def test_a_name_that_is_not_there():
+    with pytest.raises(ValueError, match="no cauchit likelihood for labels of the kind 'sign'"):
+        make_likelihood("cauchit", "sign")

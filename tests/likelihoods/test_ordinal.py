@@ -75,7 +75,7 @@ def test_site_of_a_narrow_interval_keeps_its_digits(far):
 @BOTH
 def test_probabilities_are_differences_of_the_distribution(likelihood):
     f = np.linspace(-5, 5, 11)[:, None]
-    cdf, scale = (ndtr, 0.7) if likelihood.link == "probit" else (expit, 1.0)
+    cdf, scale = (ndtr, 0.7) if likelihood.name == "probit" else (expit, 1.0)
     below = cdf((THRESHOLDS - f) / scale)
     expected = np.diff(np.hstack([0 * f, below, 0 * f + 1]))
     log_p, log_rest = likelihood.log_likelihood(likelihood.margins(f))

@@ -32,13 +32,13 @@ def moments(mean, variance, likelihood):
 @pytest.mark.parametrize(("mean", "variance", "noise", "flips"), CASES)
 def test_tilted_moments_by_quadrature(mean, variance, noise, flips):
     likelihood = ProbitLikelihood(noise, flips)
-    log_p, a, b = likelihood.tilt(np.array([mean]), np.array([variance]))
+    log_p, a, b = likelihood.site(np.array([1]), np.array([mean]), np.array([variance]))
     narrowed = 1 / (1 / variance + b[0])
     found = np.exp(log_p[0]), narrowed * (mean / variance + a[0]), narrowed
     np.testing.assert_allclose(found, moments(mean, variance, likelihood), rtol=1e-7)
     # The negative control: without the flips the moments are others.
     if flips:
-        other = ProbitLikelihood(noise).tilt(np.array([mean]), np.array([variance]))
+        other = ProbitLikelihood(noise).site(np.array([1]), np.array([mean]), np.array([variance]))
         assert abs(other[0][0] - log_p[0]) > 1e-3
 
 

@@ -172,11 +172,14 @@ def bounds_of(bounds: NDArray | None, i: int) -> tuple:
 
 
 @compiled
-def match_all(mean: NDArray, variance: NDArray, law: tuple) -> tuple[NDArray, NDArray, NDArray]:
+def match_all(
+    mean: NDArray, variance: NDArray, law: tuple, bounds: NDArray | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
     """The logarithm of the label's probability, and a, b of its site, at every cavity."""
     log_p, a, b = np.empty(mean.size), np.empty(mean.size), np.empty(mean.size)
     for i in range(mean.size):
-        a[i], b[i], _, log_p[i] = match(mean.flat[i], variance.flat[i], law)
+        m, v = mean.flat[i], variance.flat[i]
+        a[i], b[i], _, log_p[i] = match(m, v, law, *bounds_of(bounds, i))
     return log_p.reshape(mean.shape), a.reshape(mean.shape), b.reshape(mean.shape)
 
 
@@ -251,18 +254,6 @@ def sweep(
             for k in range(len(z)):
                 Sigma[j, k] -= drop * z[k]
     return moved
-
-
-@compiled
-def sites_at(
-    mean: NDArray, variance: NDArray, y: NDArray, law: tuple, bounds: NDArray | None = None
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Logarithms of the labels' probabilities at cavities N(mean, variance) of f, and a, b."""
-    log_p, a, b = np.empty(len(mean)), np.empty(len(mean)), np.empty(len(mean))
-    for i in range(len(mean)):
-        a[i], b[i], _, log_p[i] = match(y[i] * mean[i], variance[i], law, *bounds_of(bounds, i))
-        a[i] *= y[i]
-    return log_p, a, b
 
 
 @compiled

@@ -22,7 +22,7 @@ from bayespoint.classifier.kernel_choice.choice import choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding
+from bayespoint.codings import CODINGS, TEMPERATURES, Coding, OneVersusRest
 from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
@@ -70,7 +70,7 @@ def pose(
     if was_sparse and not issparse(points):
         problem = replace(problem, was_sparse=True)
     problem = with_engine(parameters, problem, engine).grouped(groups)
-    if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
+    if CODINGS[problem.multi_class].is_ordered and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
     standardize = parameters.standardize
     if not (parameters.chooses(engine) if standardize == "auto" else standardize):
@@ -180,9 +180,9 @@ def train(
         whole = replace(whole, accepts_sparse=parameters.takes_sparse(problem.engine))
         temperature = find_temperature(parameters, whole.posterior, problem, before, whole.coding)
         return at_temperature(whole, temperature)
-    if problem.multi_class not in problem.engine.codings:
-        problem = replace(problem, multi_class="one_vs_rest")
-    is_apart = problem.coding.name == "one_vs_rest" and parameters.make_kernel().is_by_class
+    if problem.coding.kind not in problem.engine.kinds:
+        problem = replace(problem, multi_class=OneVersusRest.name)
+    is_apart = problem.coding.is_against_rest and parameters.make_kernel().is_by_class
     if is_apart and issubclass(problem.engine.space, ProcessSpace):
         return train_apart(parameters, problem, monitor, seed)
     with watch(monitor):
@@ -244,8 +244,7 @@ def learn(
 
 def noise_of(problem: Problem) -> float | None:
     """The noise of labels over the prior scale, where a basis can add to it: in separate tasks."""
-    is_task = problem.coding.name in ("binary", "one_vs_rest")
-    return problem.engine.basis_noise if is_task else None
+    return problem.engine.basis_noise if problem.coding.kind == "sign" else None
 
 
 def make_space(parameters: Parameters, problem: Problem, *pivots: Any, noise: Any = None) -> Any:
@@ -282,7 +281,7 @@ def solve(
         problem.weight,
         start,
         parameters.n_jobs,
-        problem.coding.name,
+        problem.coding.kind,
         problem.device,
         trainer,
         problem.groups,

@@ -267,10 +267,11 @@ class Parameters(Declared):
         """The coding of so many classes."""
         given = coding_of(self.multi_class)
         wanted = given if given != "auto" else JointCoding.name
-        reason = engine.why_not(wanted)
+        reason = engine.why_not(CODINGS[wanted].kind)
         if given != "auto":
             if reason is not None:
-                able = [one.__name__ for one in ENGINES.values() if wanted in one.codings]
+                kind = CODINGS[wanted].kind
+                able = [one.__name__ for one in ENGINES.values() if kind in one.kinds]
                 raise ValueError(
                     f"multi_class={wanted!r} is not available: {reason}. Engines that support it "
                     f"are {' and '.join(sorted(able))}; else set multi_class='one_vs_rest'."
@@ -349,7 +350,8 @@ def check(classifier: Any) -> None:
         check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS), "or a list of labels")
     elif len(set(classifier.multi_class)) < max(len(classifier.multi_class), 2):
         raise parameter_error(classifier, "multi_class", "a name, or a list of different labels")
-    if classifier.decision == "median" and coding_of(classifier.multi_class) != OrdinalCoding.name:
+    coding = CODINGS.get(coding_of(classifier.multi_class), OneVersusRest)  # "auto" has no order
+    if classifier.decision == "median" and not coding.is_ordered:
         allowed = "'bayes_point' or 'vote' where multi_class is not 'ordinal'"
         raise parameter_error(classifier, "decision", allowed)
     check_number(classifier, "max_time", low=0, closed="neither", also=(None,))

@@ -40,7 +40,7 @@ class TrainingRows:
 
 def training_rows(model: Model) -> TrainingRows | None:
     """The training rows, if they are there and one more can be added to them."""
-    if model.training is None or model.coding.name == "joint" or not model.run.converged:
+    if model.training is None or model.coding.kind == "class" or not model.run.converged:
         return None
     parameters, problem = model.training
     is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None

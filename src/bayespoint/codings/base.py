@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, ndtr
 
-from bayespoint.likelihoods.base import log_rest
+from bayespoint.likelihoods.base import Kind, log_rest
 from bayespoint.tools.arrays import Array, namespace, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
@@ -41,13 +41,21 @@ class Coding(ABC):
     Attributes
     ----------
     name : str
-        The name that engines and the classifier's ``multi_class`` know it by.
+        Its name as ``multi_class`` of the classifier.
+    kind : {"sign", "class", "interval"}
+        What labels of its tasks are: signs of an output ("sign", labels -1 and +1), the class of
+        the largest of several outputs ("class"), or a place between thresholds ("interval").
+        Engines declare the kinds from which they learn, and a likelihood explains one kind.
     n_tasks : int
         Number of binary tasks, or of outputs of one model.
     task_names : list of str
         What each task separates.
-    apart : str
-        Name of the coding with which engines learn from single tasks of it, to compare kernels.
+    apart : {"sign", "class", "interval"}
+        The kind of its labels where single columns of them are learned, to compare kernels.
+    is_against_rest : bool
+        Whether each task separates one class from all others, so that it can have its own kernel.
+    is_ordered : bool
+        Whether it needs an order of the classes.
     in_batches : bool
         Whether it can be learned from some rows at a time.
 
@@ -60,7 +68,10 @@ class Coding(ABC):
     """
 
     name: ClassVar[str]
-    apart: ClassVar[str] = "one_vs_rest"
+    kind: ClassVar[Kind] = "sign"
+    apart: ClassVar[Kind] = "sign"
+    is_against_rest: ClassVar[bool] = False
+    is_ordered: ClassVar[bool] = False
     in_batches: ClassVar[bool] = True
     n_tasks: int
     task_names: list[str]
@@ -194,7 +205,7 @@ class BinaryCoding(Coding):
     @property
     def setting(self) -> str:
         """Any; for two classes all are the same."""
-        return self.apart
+        return "one_vs_rest"
 
     @property
     def task_names(self) -> list[str]:  # type: ignore[override]

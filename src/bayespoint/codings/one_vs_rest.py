@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings.base import LARGEST, Coding
-from bayespoint.likelihoods.base import log_rest
+from bayespoint.likelihoods.base import Kind, log_rest
 from bayespoint.likelihoods.quadrature import share_of_largest
 from bayespoint.tools.arrays import Array, namespace
 
@@ -38,6 +40,7 @@ class OneVersusRest(Coding):
     """
 
     name = "one_vs_rest"
+    is_against_rest = True
 
     @property
     def n_tasks(self) -> int:  # type: ignore[override]
@@ -103,6 +106,8 @@ class JointCoding(OneVersusRest):
     """
 
     name = "joint"
+    kind: ClassVar[Kind] = "class"
+    is_against_rest = False
 
     @property
     def task_names(self) -> list[str]:  # type: ignore[override]

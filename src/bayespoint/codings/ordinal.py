@@ -71,8 +71,10 @@ class OrdinalCoding(JointCoding):
     """
 
     name = "ordinal"
+    kind = "interval"
     n_tasks = 1
-    apart = "ordinal"
+    apart = "interval"
+    is_ordered = True
     in_batches = False
 
     def __init__(

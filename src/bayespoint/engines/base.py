@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from bayespoint.codings import BinaryCoding, OneVersusRest
+from bayespoint.likelihoods.base import Kind
 from bayespoint.posteriors import Posterior
 from bayespoint.tools.attributes import integer, need
 from bayespoint.tools.monitor import Monitor
@@ -44,8 +44,8 @@ class Request:
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
         Threads, as in joblib.
-    coding : str
-        Name of the coding of the labels, one of the engine's ``codings``.
+    kind : {"sign", "class", "interval"}
+        What the labels are, as their coding declares it; one of the engine's ``kinds``.
     device : torch.device or None
         The GPU, on which the points already are.
     trainer : callable or None
@@ -68,7 +68,7 @@ class Request:
     sample_weight: NDArray[np.float64] | None = None
     start: Any = None
     n_jobs: int | None = None
-    coding: str = "one_vs_rest"
+    kind: Kind = "sign"
     device: Any = None
     trainer: Any = None
     groups: NDArray[np.intp] | None = None
@@ -219,8 +219,18 @@ class Engine(BaseEstimator):
     can_update : bool
         Whether a run can update an earlier posterior, ``request.start``, with new points
         (``partial_fit``).
-    codings : tuple of str
-        Names of the codings that it supports (``request.coding``).
+    kinds : tuple of str
+        Kinds of labels from which it learns (``request.kind``).
+    needs : tuple of str
+        Verbs of likelihoods that it needs, such as "site"; see
+        :class:`~bayespoint.likelihoods.Likelihood`.
+    weighs_rows : bool
+        Whether it learns from rows of unequal weight with its default parameters. If not, ``run``
+        may raise an error for them.
+    has_evidence_gradient : bool
+        Whether the gradient of its evidence is known, of a run that converges. It then has the
+        parameters ``max_iter``, ``prior_scale``, ``prior_mean``, ``prior_covariance`` and
+        ``intercept_scale``.
     learns_blocks : bool
         Whether it learns from rows in blocks (``BlockRows`` instead of a space): out of core, and
         on a cluster.
@@ -257,7 +267,10 @@ class Engine(BaseEstimator):
     trains_elsewhere: ClassVar[bool] = False
     leaves_groups_out: ClassVar[bool] = False
     basis_noise: float | None = None
-    codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
+    kinds: ClassVar[tuple[Kind, ...]] = ("sign",)
+    needs: ClassVar[tuple[str, ...]] = ()
+    weighs_rows: ClassVar[bool] = True
+    has_evidence_gradient: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -303,9 +316,9 @@ class Engine(BaseEstimator):
         """Engine for sparse features where this one was only named; None if there is none."""
         return self if self.accepts_sparse else None
 
-    def why_not(self, coding: str) -> str | None:
-        """Why it cannot learn with a coding, with these parameters; None if it can."""
-        if coding in self.codings:
+    def why_not(self, kind: Kind) -> str | None:
+        """Why it cannot learn from labels of a kind, with these parameters; None if it can."""
+        if kind in self.kinds:
             return None
         return f"{type(self).__name__} learns one class after another"
 

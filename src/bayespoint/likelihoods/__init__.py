@@ -14,6 +14,7 @@ from bayespoint.likelihoods.base import (
 from bayespoint.likelihoods.joint import ArgmaxLikelihood, SoftmaxLikelihood
 from bayespoint.likelihoods.logistic import LogisticLikelihood
 from bayespoint.likelihoods.ordinal import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
+from bayespoint.likelihoods.student import StudentLikelihood
 
 __all__ = [
     "LIKELIHOODS",
@@ -25,6 +26,7 @@ __all__ = [
     "OrdinalProbitLikelihood",
     "ProbitLikelihood",
     "SoftmaxLikelihood",
+    "StudentLikelihood",
     "make_likelihood",
 ]
 
@@ -35,4 +37,5 @@ LIKELIHOODS += (
     OrdinalProbitLikelihood,
     ProbitLikelihood,
     SoftmaxLikelihood,
+    StudentLikelihood,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from copy import copy
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ from bayespoint.tools.stability import EXTENDING, unstable
 
 LIKELIHOODS: list[Any] = []  # those that likelihoods/__init__.py lists
 
+# What a label says of the outputs of its task: the sign of a noisy output (labels -1 and +1), which
+# of the noisy outputs of all classes is the largest, or between which thresholds one output lies.
+Kind = Literal["sign", "class", "interval"]
+
 
 def log_rest(log_p: NDArray) -> NDArray[np.float64]:
     """Logarithm of 1 - p, from log p; finite also where p is 1."""
@@ -28,19 +33,26 @@ class Likelihood(ABC):
     """The probability of the label "yes" of a binary task, given its output f.
 
     Engines learn with a likelihood and posteriors predict with it. The last axis of an array of
-    outputs is the axis of the tasks.
+    outputs is the axis of the tasks. Engines declare which verbs they need (``Engine.needs``), and
+    a likelihood has at least one of them: :meth:`site` for expectation propagation, and
+    :meth:`slopes` for Laplace's approximation.
 
     Attributes
     ----------
-    link : str
-        What engines know it by, together with the coding of the labels.
-    codings : tuple of str
-        Codings whose labels it explains.
+    name : str
+        The name of the model, such as "probit", which is the ``likelihood`` of an engine.
+        Likelihoods of one name explain labels of different kinds.
+    kind : {"sign", "class", "interval"}
+        The kind of the labels that it explains, as codings declare it.
     parameters : tuple of str
         Parameters of its constructor, such as the noise of an engine.
     code : int or None
         Number of its ``tilt`` in the compiled loops of EP, which take it with the ``constants``;
         None if there is none.
+    is_log_concave : bool
+        Whether log p(label | f) is concave in f. If not, sites may have a negative precision.
+    has_gaussian_noise : bool
+        Whether labels are those of f plus Gaussian noise, so that more noise can be added to it.
     learns : bool
         Whether the evidence finds parameters of it, such as thresholds (:meth:`started` and
         :meth:`adapted`).
@@ -61,13 +73,52 @@ class Likelihood(ABC):
     array([[0.777]])
     """
 
-    link: ClassVar[str]
-    codings: ClassVar[tuple[str, ...]] = ("binary", "one_vs_rest")
+    name: ClassVar[str]
+    kind: ClassVar[Kind] = "sign"
     parameters: ClassVar[tuple[str, ...]] = ()
     code: ClassVar[int | None] = None
+    has_gaussian_noise: ClassVar[bool] = False
     learns: ClassVar[bool] = False
     silent: Any = None
-    is_log_concave = True
+
+    @property
+    def is_log_concave(self) -> bool:
+        """Whether log p(label | f) is concave in f."""
+        return True
+
+    @classmethod
+    def offers(cls, verb: str) -> bool:
+        """Whether it has a verb that engines may need, such as "site"."""
+        return getattr(cls, verb) is not getattr(Likelihood, verb)
+
+    def site(
+        self, labels: NDArray, mean: NDArray, variance: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        r"""Match the moments of outputs f ~ N(mean, variance) after their labels are seen.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n,)
+            Labels of its kind.
+        mean, variance : ndarray
+            Moments of the outputs before; the arguments are broadcast.
+
+        Returns
+        -------
+        log_p : ndarray
+            Logarithms of the probabilities of the labels.
+        a, b : ndarray
+            Parameters of the sites :math:`\exp(a f - b f^2 / 2)`. Their products with the Gaussians
+            have the means and variances of the true products. If the likelihood
+            ``is_log_concave``, no b is negative.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sites.")
+
+    def slopes(
+        self, labels: NDArray, outputs: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithms of p(label | f), and their first and negative second derivatives in f."""
+        raise NotImplementedError(f"{type(self).__name__} has no slopes.")
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
@@ -99,6 +150,12 @@ class Likelihood(ABC):
         ``how`` are the covariance of the outputs, as a function of a vector, and a short step.
         """
         return None
+
+    def with_noise(self, noise: float) -> Self:
+        """With another noise."""
+        other = copy(self)
+        other.noise = noise  # type: ignore[attr-defined]
+        return other
 
     def signs(self, labels: NDArray) -> NDArray[np.float64]:
         """The y of sites exp(a y f - b f^2 / 2)."""
@@ -140,8 +197,8 @@ class JointLikelihood(ABC):
     array([[0.787, 0.107, 0.107]])
     """
 
-    link: ClassVar[str]
-    codings: ClassVar[tuple[str, ...]]
+    name: ClassVar[str]
+    kind: ClassVar[Kind] = "class"
     parameters: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -158,15 +215,26 @@ class JointLikelihood(ABC):
         return log_p, log_rest(log_p)
 
 
-def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
-    """The likelihood of an engine for the labels of a coding.
+def find_likelihood(name: str, kind: Kind) -> type[Likelihood | JointLikelihood] | None:
+    """The class of a name for labels of a kind; None if there is none."""
+    return next((one for one in LIKELIHOODS if (one.name, one.kind) == (name, kind)), None)
+
+
+def names_with(verbs: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of likelihoods of binary labels that have all of these verbs."""
+    binary = (one for one in LIKELIHOODS if issubclass(one, Likelihood) and one.kind == "sign")
+    return tuple(sorted(one.name for one in binary if all(map(one.offers, verbs))))
+
+
+def make_likelihood(name: str, kind: Kind, **parameters: float) -> Any:
+    """The likelihood of an engine for labels of a kind.
 
     Parameters
     ----------
-    link : {"probit", "logistic"}
-        What the engine works with.
-    coding : str
-        Name of the coding of the labels.
+    name : str
+        The ``likelihood`` of the engine, such as "probit".
+    kind : {"sign", "class", "interval"}
+        What labels are, as their coding declares it.
     **parameters : float
         Parameters of the engine, of which the likelihood takes those that it has.
 
@@ -177,14 +245,18 @@ def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
     Examples
     --------
     >>> from bayespoint.likelihoods import make_likelihood
-    >>> type(make_likelihood("probit", "joint", noise=0.5, label_noise=0.0)).__name__
+    >>> type(make_likelihood("probit", "class", noise=0.5, label_noise=0.0)).__name__
     'ArgmaxLikelihood'
     """
-    for kind in LIKELIHOODS:
-        if kind.link == link and coding in kind.codings:
-            taken = {name: float(parameters[name]) for name in kind.parameters}
-            return kind(**taken)
-    raise ValueError(f"There is no {link} likelihood for the labels of the coding {coding!r}.")
+    make = find_likelihood(name, kind)
+    if make is None:
+        raise ValueError(f"There is no {name} likelihood for labels of the kind {kind!r}.")
+    return make(**{one: float(parameters[one]) for one in make.parameters})
+
+
+def together(*arrays: NDArray) -> list[NDArray[np.float64]]:
+    """Arrays of floats, broadcast to one shape."""
+    return [np.asarray(one, dtype=np.float64) for one in np.broadcast_arrays(*arrays)]
 
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
@@ -217,20 +289,16 @@ class ProbitLikelihood(Likelihood):
     (array([1.]), array([0.773]))
     """
 
-    link = "probit"
+    name = "probit"
     parameters = ("noise", "label_noise")
     code = 0
+    has_gaussian_noise = True
 
     def __init__(
         self, noise: float | NDArray[np.float64] = 1.0, label_noise: float | NDArray = 0.0
     ) -> None:
         self.noise = noise
         self.label_noise = label_noise
-
-    @property
-    def is_log_concave(self) -> bool:  # type: ignore[override]
-        """Unless labels are flipped."""
-        return not np.any(self.label_noise)
 
     @property
     def constants(self) -> tuple[float, float, float]:
@@ -269,20 +337,18 @@ class ProbitLikelihood(Likelihood):
         flip = np.asarray(self.label_noise)
         return (log_p.exp() * (1 - 2 * flip) + flip).at_least(TINY).log() if flip.any() else log_p
 
-    def tilt(
-        self, mean: NDArray, variance: NDArray
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        r"""Match the moments of outputs f ~ N(mean, variance) after the label "yes" is seen.
+    @property
+    def is_log_concave(self) -> bool:
+        """Whether no labels are flipped."""
+        return not np.any(self.label_noise)
 
-        Returns
-        -------
-        log_p : ndarray
-            Logarithm of the probability of the label.
-        a, b : ndarray
-            Parameters of the site :math:`\exp(a f - b f^2 / 2)`. Its product with the Gaussian has
-            the mean and the variance of the true product.
-        """
-        return _core.ep.match_all(mean, variance, self.constants)
+    def site(
+        self, labels: NDArray, mean: NDArray, variance: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithm of the label's probability and a, b of its site: those of a truncation."""
+        y, mean, variance = (np.ascontiguousarray(one) for one in together(labels, mean, variance))
+        log_p, a, b = _core.ep.match_all(y * mean, variance, self.constants)
+        return log_p, y * a, b
 
     def noise_derivatives(
         self, mean: NDArray, variance: NDArray, labels: NDArray | None = None

@@ -45,8 +45,7 @@ class ArgmaxLikelihood(JointLikelihood):
     array([[0.546, 0.227, 0.227]])
     """
 
-    link = "probit"
-    codings = ("joint",)
+    name = "probit"
     parameters = ("noise",)
 
     def __init__(self, noise: float = 1.0) -> None:
@@ -176,8 +175,7 @@ class SoftmaxLikelihood(JointLikelihood):
     array([[0.519, 0.241, 0.241]])
     """
 
-    link = "logistic"
-    codings = ("joint",)
+    name = "logistic"
 
     def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
         """The logarithm of the softmax."""

@@ -34,11 +34,19 @@ class LogisticLikelihood(Likelihood):
     array([0.679])
     """
 
-    link = "logistic"
+    name = "logistic"
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of sigma(f) and sigma(-f)."""
         return log_expit(outputs), log_expit(-outputs)
+
+    def slopes(
+        self, labels: NDArray, outputs: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithms of sigma(y f), their first and negative second derivatives in f."""
+        margin = labels * outputs
+        miss = expit(-margin)
+        return log_expit(margin), labels * miss, miss * expit(margin)
 
     def derivatives(self, margin: NDArray) -> tuple[NDArray, NDArray]:
         """First and negative second derivative of log sigma(y f) in y f: 1 - p and p (1 - p)."""

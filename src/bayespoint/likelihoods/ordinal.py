@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit, log_expit, log_ndtr, logit, ndtri
 
+from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood, log_rest
 from bayespoint.likelihoods.logistic import SLOPE
 from bayespoint.likelihoods.quadrature import NODES
@@ -48,7 +49,7 @@ class OrdinalLikelihood(Likelihood):
         Scale s of the noise.
     """
 
-    codings = ("ordinal",)
+    kind = "interval"
     learns = True
     not_stored = ("step", "slope")
     step: Any = None  # the last one of the thresholds; and the gradient before it
@@ -160,7 +161,7 @@ class OrdinalLikelihood(Likelihood):
         """What an approximate evidence adds to the first ones, and its derivative by outputs."""
         return np.zeros(bounds.shape), np.zeros(len(mean))
 
-    def slopes(
+    def threshold_slopes(
         self, labels: NDArray, weight: NDArray, mean: NDArray, variance: NDArray, covary: Covary
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient of the log evidence by the thresholds, and about its negative Hessian.
@@ -201,10 +202,11 @@ class OrdinalLikelihood(Likelihood):
     def adapted(self, labels: NDArray, weight: NDArray, *how: Any) -> Self | None:
         """With better thresholds by one step of Newton's method; None if it would be short.
 
-        The last argument says how short, in standard deviations; all others as in :meth:`slopes`.
+        The last argument says how short, in standard deviations; all others are those of
+        :meth:`threshold_slopes`.
         """
         *moments, enough = how
-        gradient, bend = self.slopes(labels, weight, *moments)
+        gradient, bend = self.threshold_slopes(labels, weight, *moments)
         every = np.arange(self.n_classes)  # one more label, spread over all classes
         radius, share = np.full(len(every), self.radius), np.full(len(every), 1 / len(every))
         first, second = self.by_bounds(self.bounds(every), 0 * radius, radius)
@@ -283,14 +285,23 @@ class OrdinalProbitLikelihood(OrdinalLikelihood):
            [0.067, 0.242, 0.691]])
     """
 
-    link = "probit"
+    name = "probit"
     parameters = ("noise",)
     code = 1
+    has_gaussian_noise = True
 
     @property
     def constants(self) -> tuple[float, float, float]:
         """Its code and s^2, as the compiled loops of one task take them."""
         return float(self.code), float(self.noise) ** 2, 0.0
+
+    def site(
+        self, labels: NDArray, mean: NDArray, variance: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithm of the label's probability and a, b of its site: those of two truncations."""
+        ranks, mean, variance = np.broadcast_arrays(labels, mean, variance)
+        mean, variance = np.ascontiguousarray(mean), np.ascontiguousarray(variance)
+        return _core.ep.match_all(mean, variance, self.constants, self.bounds(ranks.ravel()))
 
     def spread(self, variance: Any) -> Any:
         """Standard deviation of the noisy output."""
@@ -349,7 +360,7 @@ class OrdinalLogisticLikelihood(OrdinalLikelihood):
     array([[0.269, 0.462, 0.269]])
     """
 
-    link = "logistic"
+    name = "logistic"
     has_cavities = False
 
     def __init__(self, thresholds: NDArray[np.float64] | None = None) -> None:
@@ -371,6 +382,15 @@ class OrdinalLogisticLikelihood(OrdinalLikelihood):
     def log_density(self, x: NDArray) -> tuple[NDArray, NDArray]:
         """Of the logistic distribution."""
         return log_expit(x) + log_expit(-x), np.tanh(x / 2)
+
+    def slopes(
+        self, labels: NDArray, outputs: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithms of p(label | f), their first and negative second derivatives in f."""
+        low, high = np.moveaxis(self.bounds(labels) - outputs[:, None], -1, 0)
+        miss_low, miss_high = expit(low), expit(high)
+        bend = miss_low * expit(-low) + miss_high * expit(-high)
+        return self.log_between(high, low), miss_low + miss_high - 1, bend
 
     def log_labels(self, labels: NDArray, outputs: NDArray) -> NDArray[np.float64]:
         """Logarithms of p(label | f)."""

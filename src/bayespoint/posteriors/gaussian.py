@@ -180,6 +180,11 @@ class GaussianPosterior(Posterior):
         """The likelihood, or for votes the one without noise."""
         return self.likelihood if rule != "vote" else self.likelihood.silent or STEP
 
+    def forces(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Slopes of the logarithms of all messages at outputs (n_points, n_tasks)."""
+        shift, rate = self.messages  # type: ignore[misc]
+        return shift - rate * outputs
+
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         sizes = finite(self.mean, "dt")

@@ -17,6 +17,7 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages, check_messages
 from bayespoint.tools.arrays import kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, optional
+from bayespoint.tools.numbers import TINY
 
 BYTES = 2**26  # memory for a part of some points
 
@@ -155,6 +156,13 @@ class JointPosterior(Posterior):
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
         """Share of the classifiers that predict each class."""
         return np.exp(self.decision(Z, "vote"))
+
+    def forces(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Slopes of the logarithms of all messages at outputs (n_points, n_classes)."""
+        shift, rate = self.messages  # type: ignore[misc]
+        sums = np.maximum(rate.sum(axis=1, keepdims=True), TINY)
+        mean = (rate * outputs).sum(axis=1, keepdims=True) / sums
+        return shift - rate * (outputs - mean)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

@@ -310,14 +310,11 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
     for weight, space, member, task in parts:
-        Z, (h, r) = space.labelled(problem.points), member.messages
+        Z = space.labelled(problem.points)
         unit = max(float(np.abs(Z).max()), 1e-300)  # squares of huge features would overflow
         Z, means, new = Z / unit, member.mean * unit, space.transform(scaled)[0] / unit
         f = Z @ means
-        force = h - r * f
-        if model.coding.name == "joint":
-            sums = np.maximum(r.sum(axis=1, keepdims=True), 1e-300)
-            force += r * (r * f).sum(axis=1, keepdims=True) / sums
+        force = member.forces(f)
         pull, mean = Z.T @ force[:, task], means[:, task]
         scale = (mean @ pull) / max(float(pull @ pull), 1e-300)  # of the prior: mean = scale pull
         total += weight * sign * scale * force[:, task] * (Z @ new)

@@ -128,6 +128,7 @@ class Coordinates:
         return to_host(self.native_curvature(rate))
 
     def native_curvature(self, rate: NDArray) -> Array:
+        """The same where the rows are."""
         total = self._zeros(self.n_coordinates, self.n_coordinates)
         if self.device is not None:  # which need not wait for the host between parts
             moved = self.there(rate)[:, None]

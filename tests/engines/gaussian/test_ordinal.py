@@ -155,7 +155,7 @@ def test_gradient_by_thresholds_is_that_of_differences(weight):
             factor = found.result().factor
             space = found.space
             moments = found.f + found.change, space.variances(factor, is_triangular=False)
-        slopes = found.likelihood.slopes(
+        slopes = found.likelihood.threshold_slopes(
             labels, weight, *moments, lambda one: space.outputs(space.covary(factor, one))
         )
         return found.result().log_evidence, slopes
@@ -190,7 +190,7 @@ def test_gradient_by_kernel_noise_and_scale_is_that_of_differences(engine):
     """Thresholds are learned again at every step: their gradient is 0 but for one more label."""
     X, labels = grades(40)
     names = ("gamma", "prior_scale", "noise")[: 3 if engine is ExpectationPropagation else 2]
-    start, request = {"gamma": 0.3, "prior_scale": 2.0, "noise": 1.0}, Request(coding="ordinal")
+    start, request = {"gamma": 0.3, "prior_scale": 2.0, "noise": 1.0}, Request(kind="interval")
 
     def run(values):
         one = engine(tol=1e-11, prior_scale=values["prior_scale"])
@@ -291,7 +291,7 @@ def test_a_class_without_points_keeps_some_room(engine):
     here = y != 2
     space = ProcessSpace(RadialKernel().fitted(X)).fit(X[here])
     targets = y[here][:, None].astype(np.int16)
-    posterior, run = engine(**EXACT).run(space, targets, Request(coding="ordinal"))
+    posterior, run = engine(**EXACT).run(space, targets, Request(kind="interval"))
     assert run.converged
     gaps = np.diff(posterior.likelihood.thresholds)
     assert 0 < gaps[1] < 0.3 * min(gaps[0], gaps[2])

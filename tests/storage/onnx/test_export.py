@@ -34,6 +34,7 @@ from bayespoint.storage.onnx import graph, to_onnx  # noqa: E402
 ENGINES = {
     "ep": ExpectationPropagation(),
     "ep with flips": ExpectationPropagation(label_noise=0.05),
+    "student": ExpectationPropagation(likelihood="student", label_noise=0.05),
     "laplace": "laplace",
     "perceptron": "perceptron",
     "gibbs": GibbsSampler(label_noise=0.05, n_samples=40, n_chains=2),

@@ -12,10 +12,14 @@ from sklearn.base import clone
 
 from bayespoint.classifier.kernel_choice.candidates import OF_SCALE, OF_WIDTH, Candidate
 from bayespoint.engines import Request
-from bayespoint.engines.gaussian.evidence_gradient import ProcessEvidence, evidence_gradient
-def suits_rounds(*a): return False
+from bayespoint.engines.gaussian.evidence_gradient import (
+    ProcessEvidence,
+    evidence_gradient,
+    has_process_evidence,
+)
 from bayespoint.engines.gaussian.prior_scale import ROUGH
 from bayespoint.kernels import Kernel
+from bayespoint.likelihoods.base import Kind
 from bayespoint.tools.maximize import climb
 
 FURTHEST = 7.0  # largest move of a logarithm
@@ -36,7 +40,7 @@ def most_evident(
     weight: NDArray[np.float64] | None,
     n_jobs: int | None,
     until: float = np.inf,
-    coding: str = "one_vs_rest",
+    kind: Kind = "sign",
 ) -> Kernel:
     """The candidate's kernel with the free parameters that maximise the evidence.
 
@@ -53,8 +57,8 @@ def most_evident(
     until : float, default=inf
         When the search ends, on the monotonic clock of ``time``; the best parameters until then
         are taken.
-    coding : str, default="one_vs_rest"
-        Of the labels of single tasks.
+    kind : {"sign", "class", "interval"}, default="sign"
+        What the labels of single tasks are.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def most_evident(
         named = zip(candidate.free, values, strict=True)
         return kernel.set_params(**{n: v if np.ndim(known[n]) else float(v[0]) for n, v in named})
 
-    is_process = not fitted.is_linear and suits_rounds(engine, coding)
+    is_process = not fitted.is_linear and has_process_evidence(engine, kind)
 
     def evidence(size: int, process: Any, move: NDArray) -> tuple[float, NDArray]:
         set_to(fitted, move)
@@ -87,7 +91,7 @@ def most_evident(
         space = engine.space(fitted)
         found = process(space.kernel_matrix(X)) if is_process else None
         if found is None:
-            request = Request(sample_weight=copies, n_jobs=n_jobs, coding=coding)
+            request = Request(sample_weight=copies, n_jobs=n_jobs, kind=kind)
             posterior, _ = engine.run(space.fit(X), y, request)
             slopes = evidence_gradient(engine, space, X, y, posterior, candidate.free, copies)
             value = posterior.log_evidence.sum()

@@ -36,7 +36,6 @@ if not options.ONLY_HELP:
 
 RARE = 0.5  # of the share that a class would have if all were equally frequent
 SELDOM = 0.5  # share of its rows below which a class is seldom predicted
-WITHOUT_WEIGHTS = ("billiard", "perceptron")  # engines that do not accept class weights
 PATIENCE = 10  # seconds until a scheduler must have answered
 
 IN_BLOCKS = (
@@ -241,7 +240,7 @@ def connected(address: str) -> Iterator[Any]:
 
 def note_rare_classes(found: dict[str, Any], machine: BayesPointClassifier, notes: Notes) -> None:
     """Suggest ``class_weight`` where rare classes are seldom predicted."""
-    if machine.class_weight is not None or engine_of(machine).alias in WITHOUT_WEIGHTS:
+    if machine.class_weight is not None or not engine_of(machine).weighs_rows:
         return
     total, fair = found["rows"], 1 / len(found["classes"])
     rare = [

@@ -36,6 +36,7 @@ from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior, p
 from bayespoint.engines.gaussian.rounds import Rounds
 from bayespoint.engines.gaussian.sites import MatchedSites
 from bayespoint.engines.gaussian.tasks import Labels
+from bayespoint.likelihoods.base import Kind
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.arrays import to_host
@@ -44,7 +45,6 @@ from bayespoint.tools.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
-CONVERGING_ENGINES = ("ep", "laplace")
 
 
 class Task(NamedTuple):
@@ -153,7 +153,7 @@ class JointTask:
         self.away = posterior.mean - self.prior.mean
         self.alpha = self.shift - coupled(self.rate, space.outputs(posterior.mean))
         self.by_output = np.zeros_like(self.rate)
-        if engine.alias == "laplace":
+        if engine.is_at_mode:
             self.by_output = by_softmax_mode(self.rate, space, posterior)
         # u = Sigma Z^T s and v = s - Pi Z u
         self.by_weight = times_covariance(posterior, space.pull(self.by_output))
@@ -211,7 +211,7 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
     ``name`` is that of a parameter of the engine; None stands for those of the space.
     """
     settings: Any = engine
-    if engine.alias not in CONVERGING_ENGINES or settings.max_iter == 1:
+    if not engine.has_evidence_gradient or settings.max_iter == 1:
         return False
     if name in PRIOR_PARAMETERS:
         return settings.prior_covariance is None
@@ -284,7 +284,7 @@ def learned(
     before = priors(engine, space, n_tasks)
     shift, rate = posterior.messages  # type: ignore[misc]
     by_output = np.zeros_like(rate)
-    if engine.alias == "laplace":
+    if engine.is_at_mode:
         parts = [posterior.latent(rows) for _, rows in space.parts()]
         mean, variance = map(np.concatenate, zip(*parts, strict=True))
         slopes = [
@@ -332,6 +332,13 @@ def by_softmax_mode(rate: NDArray, space: Any, posterior: JointPosterior) -> NDA
     return -0.5 * coupled(rate, s)
 
 
+def has_process_evidence(engine: Any, kind: Kind) -> bool:
+    """Whether the evidence of single tasks follows from the kernel matrix of all rows alone."""
+    law = engine.likelihood_of(kind)
+    matches = law.offers("site") if kind != "class" else False
+    return bool(matches and law.is_log_concave and not law.learns and engine.noise > 0)
+
+
 class ProcessEvidence:
     """Log evidence of the labels as a function of the kernel matrix, and its derivative.
 
@@ -361,7 +368,7 @@ class ProcessEvidence:
         self.engine = engine
         weight = np.ones(len(targets)) if weight is None else weight
         left = np.minimum(weight, 1.0)
-        self.labels = [Labels(y, weight, engine.likelihood, left) for y in targets.T]
+        self.labels = [Labels(y, weight, engine.law, left) for y in targets.T]
         self.sites: list[Messages | None] = [None] * len(self.labels)  # as they were last found
 
     def __call__(self, K: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]] | None:

@@ -15,14 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Progress, Request, Run
+from bayespoint.engines.gaussian.blocks import messages
+from bayespoint.engines.gaussian.blocks.messages import BlockMessages
+from bayespoint.engines.gaussian.blocks.rounds import BlockRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
-from bayespoint.engines.gaussian.blocks.sites import SUMMED, SiteRounds
 from bayespoint.engines.gaussian.ep import Propagation
-from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
+from bayespoint.engines.gaussian.factorised_sites import (
+    FactorisedSites,
+    FactorisedSweeps,
+    sparse_rows,
+)
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.streams import forgets, independent_before, run_filter, run_passes
-from bayespoint.engines.gaussian.tasks import Ending, Labels, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, Labels, TaskResult, iterate, learn_tasks
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.posteriors import GaussianPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace
@@ -111,6 +117,9 @@ class FactorisedPropagation(Propagation):
     """
 
     alias = "factorised-ep"
+    is_full = False
+    visit, look = staticmethod(messages.visit), staticmethod(messages.look)
+    likelihood: ClassVar[str] = "probit"
     prior_covariance: ClassVar[None] = None  # of independent weights
 
     decay: float | str = 1.0
@@ -125,6 +134,14 @@ class FactorisedPropagation(Propagation):
         """Rows are always sparse here."""
         return True
 
+    def keeps_rows(self, n_rows: int, n_weights: int) -> bool:
+        """Of blocks, sums of messages are kept."""
+        return False
+
+    def begin_blocks(self, task: int, prior: GaussianPrior, rows: BlockRows) -> BlockMessages:
+        """A task over blocks, before the first round."""
+        return BlockMessages(task, prior, rows.sizes, self.damping or 1.0)
+
     @property
     def is_filter(self) -> bool:
         """Whether each row is visited once."""
@@ -135,7 +152,7 @@ class FactorisedPropagation(Propagation):
     ) -> tuple[GaussianPosterior | StreamPosterior, Run]:
         """Find the messages of each task; see the base class."""
         if isinstance(space, BlockRows):
-            return SiteRounds(self, space, request, SUMMED).run()
+            return BlockRounds(self, space, request).run()
         weight, start = request.sample_weight, request.start
         if self.is_filter and (weight is None or (weight == 1).all()):
             return run_filter(self, space, targets, request)
@@ -161,15 +178,16 @@ class FactorisedPropagation(Propagation):
         weight, left = request.weights(n_points), request.left_out(n_points)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            labels = Labels(targets[:, task], weight, self.likelihood, left)
+            labels = Labels(targets[:, task], weight, self.law, left)
             sites = FactorisedSites(rows, before[task], labels)
-            sweeps = self.sweep(sites, progress, in_turn=True)
+            sweeps = FactorisedSweeps(sites, self.damping)
+            iterate([sweeps], self, progress.advance, sweeps.visit)
             result = sites.result()
             if self.max_iter > 1:
                 ratios[task] = sites.variance_ratio()
             return result, self.ending(sweeps, result.training_error)
 
-        posterior, run = learn_tasks(self, learn, n_tasks, self.likelihood, request, 0)
+        posterior, run = learn_tasks(self, learn, n_tasks, self.law, request, 0)
         return posterior, replace(run, warnings=[*run.warnings, *independence_warnings(ratios)])
 
 

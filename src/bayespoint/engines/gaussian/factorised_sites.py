@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,15 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import (
+    COLLAPSE,
+    HESITANT,
+    MANY,
+    Iterations,
+    Labels,
+    TaskResult,
+    log_evidence,
+)
 from bayespoint.spaces import Coordinates
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
@@ -75,10 +84,6 @@ class FactorisedSites:
             raise LinAlgError("the posterior has collapsed")
         if np.isinf(self._change):  # no cavity: lack no more copies than are there
             self._removed = np.minimum(self.weight, 1.0)
-        return self._change
-
-    def moves_left(self, tol: float) -> float:
-        """The largest move of the last sweep: sums of messages need no computing afresh."""
         return self._change
 
     def start_from(self, other: FactorisedSites) -> None:
@@ -157,6 +162,37 @@ class FactorisedSites:
         slices = self._slices.of(len(self.y))
         parts = [_core.factorised.summary_rows(*self._part(*own, removed)) for own in slices]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+class FactorisedSweeps(Iterations):
+    """Sweeps over the rows of one task until no message moves.
+
+    Parameters
+    ----------
+    sites : FactorisedSites
+        The messages.
+    share : float or None
+        Share of each step; None is 1, and less if moves have not decreased in 20 sweeps.
+    """
+
+    has_cavities = True
+
+    def __init__(self, sites: FactorisedSites, share: float | None) -> None:
+        super().__init__()
+        self.sites, self.share, self.is_damped = sites, share or 1.0, share is not None
+
+    def visit(self, active: Any = None) -> None:
+        """Sweep over all rows."""
+        try:
+            self.left = self.sites.sweep(self.share)
+        except LinAlgError:
+            self.reason = COLLAPSE
+
+    def agrees(self, tol: float) -> bool:
+        """Whether the last sweep moved no message by more."""
+        if not self.is_damped:
+            self.share = max(HESITANT, self.share_after(self.share, MANY))
+        return self.left <= tol
 
 
 def sparse_rows(space: Coordinates) -> Coordinates:

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, qr
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_lower, inverse_root
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.tools.arrays import to_host
 from bayespoint.tools.numbers import EPSILON, TINY
 
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
@@ -72,12 +72,13 @@ class WeightGaussian:
         self.origin = np.zeros(self.width)
         self.is_single = False
 
-    def begin_single(self) -> None:
-        """Compute sums over the points in float32, if that saves time and its range allows it."""
+    @property
+    def suits_single(self) -> bool:
+        """Whether float32 saves time in sums over all points, and has their range."""
         is_large = len(self.variances) * self.width**2 >= LARGE
         sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
         in_range = LOW < sizes.min() and max(sizes.max(), self.space.largest) < HIGH
-        self.is_single = bool(is_large and in_range and self.space.device is None)
+        return bool(is_large and in_range and self.space.device is None)
 
     @cached_property
     def _single(self) -> Coordinates:
@@ -107,13 +108,12 @@ class WeightGaussian:
 
     def factorise(self, rate: NDArray) -> None:
         """Factorise the precision that these rates make; a LinAlgError if it is not positive."""
-        rate = np.where(
-            np.abs(rate) * self.variances > NEGLIGIBLE / len(rate), rate, 0.0
-        )
+        rate = np.where(np.abs(rate) * self.variances > NEGLIGIBLE / len(rate), rate, 0.0)
         vars(self).pop("root", None)
         if self.space.device is not None:
-            self._L, self.root = None, inverse_root(
-                self.prior.whitened(self.space.native_curvature(rate))
+            self._L, self.root = (
+                None,
+                inverse_root(self.prior.whitened(self.space.native_curvature(rate))),
             )
             return
         G, root = self._points.curvature(rate), self.prior.root
@@ -198,7 +198,7 @@ class OutputGaussian:
         As of :class:`WeightGaussian`, if it is to be that of weights; the prior has one scale.
     """
 
-    is_single = False
+    is_single = suits_single = False
     can_look_ahead = True
 
     def __init__(self, K: NDArray, space: Any = None, prior: Any = None) -> None:
@@ -206,9 +206,6 @@ class OutputGaussian:
         self.width = len(self.K)
         self.variances = np.ascontiguousarray(self.K.diagonal())
         self.start = self.origin = np.zeros(self.width)
-
-    def begin_single(self) -> None:
-        """Nothing: kernel matrices are too near to singular for float32."""
 
     def push(self, u: NDArray) -> NDArray[np.float64]:
         """K u."""
@@ -272,7 +269,7 @@ class OutputGaussian:
         return self.prior.mean + move, self.prior.rooted(gaussian.root)
 
     def by_covariance(self, u: NDArray) -> NDArray[np.float64]:
-        r"""Derivative of the evidence by K, :math:`(\alpha \alpha^T - W^{1/2} B^{-1} W^{1/2}) / 2`."""
+        r"""Derivative of the evidence by K: half of :math:`\alpha \alpha^T - W^{1/2} B^{-1} W^{1/2}`."""
         held = np.tril(self.inverse) + np.tril(self.inverse, -1).T
         return 0.5 * (np.outer(u, u) - held * np.outer(self._root, self._root))
 

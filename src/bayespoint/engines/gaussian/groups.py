@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import precisions
+from bayespoint.engines.gaussian.sites import matched
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.tools.numbers import EPSILON, TINY
@@ -171,13 +171,12 @@ class Others(NamedTuple):
 
     def wanted(self, f: NDArray, e: NDArray, messages: NDArray) -> NDArray[np.float64]:
         """What the messages should be, given the others."""
-        if self.law.code is None:  # Laplace's approximation, at the mode
-            slope, bend = self.law.output_derivatives(self.labels, f)
+        if not self.law.offers("site"):  # Laplace's approximation, at the mode
+            _, slope, bend = self.law.slopes(self.labels, f)
             return np.asarray(self.copies * [slope + bend * f, bend])
-        y, (a, b) = self.law.signs(self.labels), messages / self.copies
-        known = (e, f), (y, a * y, b, np.ones(len(y))), self.law.constants
-        a, b, _ = _core.ep.all_sites(*known, self.law.bounds(self.labels))
-        return np.asarray(self.copies * [a * y, b])
+        a, b = messages / self.copies
+        a, b, _ = matched(self.law, self.labels, (e, f), (a, b), np.ones(len(a)))
+        return np.asarray(self.copies * [a, b])
 
     def scales(self, e: Any) -> NDArray[np.float64]:
         """How large moves of messages are, where outputs have the variance e."""

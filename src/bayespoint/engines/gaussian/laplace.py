@@ -10,23 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
-from scipy.special import log_softmax
+from numpy.typing import ArrayLike
 
-from bayespoint.engines.base import Progress, Request
-from bayespoint.engines.gaussian.blocks.modes import ModeRounds
+from bayespoint.engines.base import Request
+from bayespoint.engines.gaussian.blocks.descent import BlockDescent
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.ep import GaussianEngine
-from bayespoint.engines.gaussian.joint.sites import TangentClasses
 from bayespoint.engines.gaussian.gaussians import make_gaussian
-from bayespoint.engines.gaussian.newton import Descent, OutputDescent
+from bayespoint.engines.gaussian.joint.sites import TangentClasses
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
 from bayespoint.engines.gaussian.rounds import Rounds, Search
 from bayespoint.engines.gaussian.sites import TangentSites
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
-from bayespoint.engines.gaussian.tasks import ACTIVE, Ending, Labels, TaskResult
+from bayespoint.engines.gaussian.tasks import Ending, Labels
 from bayespoint.spaces import Coordinates, ProcessSpace
-from bayespoint.tools.numbers import EPSILON
 
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
 CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
@@ -73,6 +69,8 @@ class LaplaceApproximation(GaussianEngine):
     intercept_scale : float, optional
         Prior standard deviation of the intercept. By default it is that of all weights if that is
         one number, and 1 otherwise. Arrays may also cover the intercept, as their last entry.
+    likelihood : {"logistic"}, default="logistic"
+        How labels come from outputs.
 
     Notes
     -----
@@ -112,8 +110,9 @@ class LaplaceApproximation(GaussianEngine):
     alias = "laplace"
     device_space = ProcessSpace
     leaves_groups_out = True
-    codings = ("binary", "one_vs_rest", "joint", "ordinal")
-    link = "logistic"
+    kinds = ("sign", "class", "interval")
+    has_evidence_gradient = is_at_mode = True
+    needs = ("slopes",)
     unit = "steps"
 
     prior_scale: float | ArrayLike | str = "auto"
@@ -122,10 +121,15 @@ class LaplaceApproximation(GaussianEngine):
     prior_mean: ArrayLike | None = None
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
+    likelihood: str = "logistic"
 
-    def rounds(self, rows: BlockRows, request: Request) -> ModeRounds:
-        """Newton steps from sums over blocks."""
-        return ModeRounds(self, rows, request)
+    def keeps_rows(self, n_rows: int, n_weights: int) -> bool:
+        """Messages follow from the outputs."""
+        return False
+
+    def begin_blocks(self, task: int, prior: GaussianPrior, rows: BlockRows) -> BlockDescent:
+        """A task over blocks, before the first round."""
+        return BlockDescent(task, prior, rows.sizes, has_cavities=False, keeps_rows=False)
 
     def learn(
         self,
@@ -147,7 +151,7 @@ class LaplaceApproximation(GaussianEngine):
         """The messages of all classes together."""
         return TangentClasses(labels, gaussian, self.tol)
 
-    def ending(self, mode: Descent, training_error: float) -> Ending:
+    def ending(self, mode: Any, training_error: float) -> Ending:
         """How the steps of a task ended, and what to do if they did not converge."""
         return Ending(mode.changes, mode.reason, "raise max_iter, or scale the features")
 

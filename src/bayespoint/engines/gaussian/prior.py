@@ -247,7 +247,7 @@ def known_before(engine: Any, space: BasisSpace, n_tasks: int, start: Any) -> li
     """
     if start is None:
         return priors(engine, space, n_tasks)
-    kind = type(engine.likelihood)
+    kind = type(engine.law)
     if not (start.is_gaussian and isinstance(start.likelihood, kind)):
         raise ValueError(
             f"{type(engine).__name__} can go on from a GaussianPosterior with a {kind.__name__} "

@@ -60,9 +60,9 @@ def run_with_best_scale(
     scale = 1.0
     given = engine.prior_mean, engine.prior_covariance, engine.intercept_scale
     is_plain = request.start is None and all(one is None for one in given)
-    is_joint = request.coding == "joint"
+    is_joint = request.kind == "class"
     # The scale of all classes together, or of thresholds, says how far apart classes are.
-    learns = is_joint or engine.likelihood_of(request.coding).learns
+    learns = is_joint or engine.likelihood_of(request.kind).learns
     if (learns or not space.is_linear) and is_plain and has_gradient(engine):
         scale = best_scale(engine, space, targets, request)
     posterior, run = with_scale(engine, scale).run(space, targets, request)
@@ -75,7 +75,7 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    n_tasks, is_joint = targets.shape[1], request.coding == "joint"
+    n_tasks, is_joint = targets.shape[1], request.kind == "class"
     enough = int(ENOUGH / n_tasks**0.6)
     if enough < OF_CLASS * n_tasks and not is_joint:  # which takes a few times the operations
         enough = ENOUGH
@@ -88,7 +88,7 @@ def best_scale(
     for size in sizes:
         some = rows[:: -(-len(rows) // size)]
         weight = None if request.sample_weight is None else request.sample_weight[some]
-        on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, coding=request.coding)
+        on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, kind=request.kind)
         evidence = partial(evidence_of, engine, Part(space.rows(some)), targets[some], on_part)
         log_scale = climb(evidence, log_scale, *bounds, slope=flat, max_calls=20).x
     return float(np.exp(log_scale[0]))

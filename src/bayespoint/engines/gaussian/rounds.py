@@ -28,7 +28,16 @@ from bayespoint._core.calls import Slices
 from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.sites import MatchedSites
-from bayespoint.engines.gaussian.tasks import ACTIVE, COLLAPSE, ROUNDING, Iterations, iterate
+from bayespoint.engines.gaussian.tasks import (
+    ACTIVE,
+    COLLAPSE,
+    HESITANT,
+    MANY,
+    SMALLER,
+    STALLED,
+    Iterations,
+    iterate,
+)
 from bayespoint.posteriors import Messages
 from bayespoint.tools.numbers import EPSILON, TINY
 
@@ -39,10 +48,7 @@ EXACT = 0.05  # error of the means, as a share of the moves that are left
 CHEAP = 64  # coordinates from which a product with A takes 1, 1/2, 1/3 ... of the time of H
 MOST_STEPS = 16  # conjugate directions in a round
 COARSE = 1e-3  # move down to which float32 is good enough
-PATIENCE = 10  # rounds after which moves should be smaller than they were before
-SMALLER, HESITANT = 0.5, 0.1  # by this factor; the smallest share of a step that is tried
-MANY = 20  # sweeps after which moves should be smaller
-STALLED = "moves do not shrink"
+HALVINGS = 20  # of a step that left no posterior, before the rounds are given up
 
 
 class LineSearch(NamedTuple):
@@ -107,10 +113,10 @@ class Search(Iterations, ABC):
 
     def __init__(self, gaussian: Any, sites: Any) -> None:
         super().__init__()
-        self.gaussian, self.sites = gaussian, sites
+        self.gaussian, self.sites, self.has_cavities = gaussian, sites, sites.has_cavities
         self.u, self.f = gaussian.origin, gaussian.start
         self.step, self.change = np.zeros_like(self.u), np.zeros_like(self.f)
-        self.left = self.decrement = self.last_decrement = np.inf
+        self.decrement = self.last_decrement = np.inf
 
     def run(self, engine: Any, progress: Progress) -> None:
         """Go on until the sites agree, or until the run has to end."""
@@ -132,10 +138,6 @@ class Search(Iterations, ABC):
     def retreat(self) -> None:
         """End where the sites leave no posterior."""
 
-    @abstractmethod
-    def agrees(self, tol: float) -> bool:
-        """Whether the sites agree with their posterior, as far as can be computed."""
-
     def renew(self) -> None:
         """Compute the posterior of the sites, and how far these are from agreeing with it."""
         residual = self.gaussian.residual(self.slope, self.u)
@@ -148,18 +150,6 @@ class Search(Iterations, ABC):
         self.left = self.sites.compare(self.gaussian, self.f, self.change)
         if np.isnan(self.left):
             raise LinAlgError("the sites overflow")
-
-    def go_on(self, engine: Any, should_stop: bool) -> None:
-        """End if the sites agree with their posterior, or if the run has to end."""
-        if self.reason != ACTIVE:
-            return
-        self.changes.append(self.left)
-        if engine.max_iter == 1 and self.sites.has_cavities:  # a single pass, as asked
-            self.reason = ""
-        elif self.agrees(max(engine.tol, ROUNDING)):
-            self.reason = ""
-        elif self.reason == ACTIVE:
-            self.end_early(engine, should_stop)
 
     def adapt(self, tol: float) -> bool:
         """Let the likelihood learn from the posterior; whether sites have to move then."""
@@ -193,15 +183,18 @@ class Rounds(Search):
     def __init__(self, gaussian: Any, sites: Any, start: Messages | None = None) -> None:
         super().__init__(gaussian, sites)
         self.begins_at = start
+        self.known: Any = None  # where the last sound posterior was
+        self.n_retreats = 0
         self.is_near = False  # whether the last round changed outputs, and so rates, by little
 
     def advance(self) -> None:
         """Climb, the cavities keeping their variances."""
         if not self.changes:
-            self.gaussian.begin_single()
+            self.gaussian.is_single = self.gaussian.suits_single
             self.slope, self.rate = self.sites.begin(self.begins_at, self.f)
             return
         before = self.f
+        self.known = self.u, self.f, self.sites.state
         most = min(MOST_STEPS, self.sites.fewest_steps + self.gaussian.width // CHEAP)
         enough = EXACT * self.sites.enough(self.left)
         self.climb(enough, most)
@@ -210,8 +203,17 @@ class Rounds(Search):
         self.is_near = bool(np.abs(self.f - before).max(initial=0.0) < NEAR)
 
     def retreat(self) -> None:
-        """Leave the rest to sweeps."""
-        self.reason = STALLED
+        """Go back, and let cavities move less far from there; or give up."""
+        self.n_retreats += 1
+        if self.known is None or self.n_retreats > HALVINGS:
+            self.reason = STALLED
+        if self.known is not None:
+            self.u, self.f, state = self.known
+            self.sites.go_back(state)
+            if self.reason == STALLED:
+                shift, self.rate = self.sites.messages()
+                self.slope = shift - self.sites.bent(self.rate, self.f)
+                self.renew()
 
     def climb(self, enough: float, most: int) -> None:
         """Climb in conjugate directions (Polak and Ribiere's), until a step would be short.
@@ -260,20 +262,13 @@ class Rounds(Search):
             return False
         if self.left <= tol:
             return True
-        if self.sites.has_cavities:
-            self.damp()
+        if self.has_cavities:
+            self.sites.share = self.share_after(self.sites.share)
+            if self.sites.share < HESITANT:
+                self.reason = STALLED
             return False
         # Near the mode, the decrement falls by the share of the change, or is rounding.
         return self.is_near and self.decrement > 10 * NEAR * max(self.last_decrement, TINY)
-
-    def damp(self) -> None:
-        """Let cavities go less far if moves have not become smaller than before; or give up."""
-        earlier, late = self.changes[:-PATIENCE], self.changes[-PATIENCE:]
-        if len(self.changes) % PATIENCE or not earlier or min(late) < SMALLER * min(earlier):
-            return
-        self.sites.share /= 2
-        if self.sites.share < HESITANT:
-            self.reason = STALLED
 
 
 class Sweeps(Search):
@@ -369,8 +364,6 @@ class Sweeps(Search):
 
     def agrees(self, tol: float) -> bool:
         """Whether the sites agree; steps become shorter where moves have not decreased."""
-        n = len(self.changes)
-        if not self.is_damped and n > MANY and n % MANY == 0:
-            if not self.changes[-1] < self.changes[-1 - MANY]:
-                self.share = max(HESITANT, self.share / 2)
+        if not self.is_damped:
+            self.share = max(HESITANT, self.share_after(self.share, MANY))
         return self.left <= tol

@@ -27,6 +27,7 @@ from bayespoint.posteriors import Messages
 from bayespoint.tools.numbers import EPSILON, TINY
 
 FEW = 250  # rows of which a factor takes no longer than to find means twice
+PRECISE, MOST_STEPS = 1e-10, 50  # error of a cavity's mean; Newton's steps to it
 SMALLEST = 1e-10  # share of the precision of an output that a cavity must have, or it is rounding
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Labels that contradict each other, without noise or with little, leave outputs whose mean and
@@ -74,6 +75,15 @@ class Sites(ABC):
     def look_ahead(self, gaussian: Any) -> bool:
         """Set the cavities to those that the sites will have; whether that is possible."""
         return False
+
+    @property
+    @abstractmethod
+    def state(self) -> Any:
+        """What sites go back to where they leave no posterior."""
+
+    @abstractmethod
+    def go_back(self, state: Any) -> None:
+        """Go back to an earlier state, and then less far."""
 
     def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
         """How much less rows push when their outputs change."""
@@ -149,20 +159,28 @@ class MatchedSites(Sites):
         return self.move_cavities()
 
     def move_cavities(self) -> float:
-        """Set the cavities to those of the last posterior; the largest move that sites would make.
-        """
-        m, v = self.cavities(self.removed)
+        """Set the cavities to those of the last posterior; the largest move of a site."""
+        moments, sites = (self.e, self.f), (self.a, self.b)
+        m, v = cavities(moments, sites, self.removed)
         if np.isnan(v).any():  # a site had no cavity: lack no more copies than are there
             self.removed = np.minimum(self.weight, 1.0)
-            m, v = self.cavities(self.removed)
-        known = ~np.isnan(v)
-        m, v = np.where(known, m, self.m), np.where(known, v, self.v)
-        _, a, b = site(self.likelihood, self.labels, m, v)
-        moves = np.maximum(np.abs(a - self.a) * np.sqrt(s2 := self.total(v)), np.abs(b - self.b) * s2)
-        if self.share < 1:  # of the precisions of the cavities
-            v = 1 / ((1 - self.share) / self.v + self.share / v)
-        self.m, self.v = m, v
-        return np.inf if not known.all() else float(moves.max(initial=0.0))
+            m, v = cavities(moments, sites, self.removed)
+        is_lost = np.isnan(v)
+        m, v = np.where(is_lost, self.m, m), np.where(is_lost, self.v, v)
+        _, a, b = self.likelihood.site(self.labels, m, v)
+        moves = distance((a - self.a, b - self.b), v + float(self.likelihood.noise) ** 2)
+        self.m, self.last_v, self.v = m, self.v, between(self.v, v, self.share)
+        return np.inf if is_lost.any() else float(moves.max(initial=0.0))
+
+    @property
+    def state(self) -> tuple[NDArray, NDArray]:
+        """The sites."""
+        return self.a, self.b
+
+    def go_back(self, state: tuple[NDArray, NDArray]) -> None:
+        """Go back to earlier sites, and let cavities move half as far from there."""
+        self.a, self.b = state
+        self.v = between(self.last_v, self.v, 0.5)
 
     def look_ahead(self, gaussian: Any) -> bool:
         """Set the cavities to those that the sites will have, to first order."""
@@ -173,15 +191,13 @@ class MatchedSites(Sites):
         self.v = 1 / np.maximum(precision, 1 / np.maximum(gaussian.variances, TINY))
         return True
 
-    def total(self, variance: NDArray) -> NDArray[np.float64]:
-        """Variances of noisy outputs."""
-        return variance + float(self.likelihood.noise) ** 2
-
     def cavities(self, copies: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Means and variances of the outputs without copies of their sites; NaN if there is none."""
-        c = 1.0 - copies * self.b * self.e
-        c = np.where(c > SMALLEST, c, np.nan)
-        return (self.f - copies * self.a * self.e) / c, self.e / c
+        """Means and variances of the outputs without copies of their sites.
+
+        Where nothing would be left, the posterior itself stands in.
+        """
+        m, v = cavities((self.e, self.f), (self.a, self.b), copies)
+        return np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
 
     def result(self, gaussian: Any, u: NDArray, f: NDArray) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
@@ -195,7 +211,6 @@ class MatchedSites(Sites):
             factor = rq(np.hstack([factor, TIE * prior.matrix]), mode="economic")[0]
             factor *= np.sign(factor.diagonal())
         m, v = self.cavities(self.left)
-        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
         left_out = self.likelihood.forecast(self.labels, self.signs * m, v)
         error = float(self.likelihood.errors(self.labels, self.f).mean())
         learned = self.messages(), self.likelihood
@@ -219,15 +234,13 @@ class MatchedSites(Sites):
     def evidence(self, gaussian: Any, f: NDArray) -> float:
         """The logarithm of the probability of all labels, where the prior has the mean 0."""
         m, v = self.cavities(self.removed)
-        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
-        log_p, _, _ = site(self.likelihood, self.labels, m, v)
+        log_p, _, _ = self.likelihood.site(self.labels, m, v)
         constants = self.weight @ (log_p - log_mass(m, v, self.a, self.b))
         return log_evidence(constants, gaussian.log_determinant, self.messages().shift @ f)
 
     def adapt(self, gaussian: Any, f: NDArray, tol: float) -> bool:
         """Let the likelihood learn from the cavities; whether it has changed."""
         m, v = self.cavities(self.removed)
-        m, v = np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
         better = self.likelihood.adapted(
             self.labels, self.weight, self.signs * m, v, gaussian.covary, tol
         )
@@ -247,14 +260,21 @@ class TangentSites(Sites):
         self.tol = tol
 
     def enough(self, left: float) -> float:
-        """How exact a climb should be: it is cheap, and the next factor depends on where it ends."""
+        """How exact a climb should be: exact, as it is cheap, and the next factor depends on it."""
         return 2 * self.tol
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The first derivatives of the log-likelihood, and the negative second ones."""
-        slope, bend = self.likelihood.output_derivatives(self.labels, f)
+        _, slope, bend = self.likelihood.slopes(self.labels, f)
         self.f, self.slope, self.rate = f, self.weight * slope, self.weight * bend
         return self.slope, self.rate
+
+    @property
+    def state(self) -> None:
+        """Nothing: messages follow from the outputs."""
+
+    def go_back(self, state: None) -> None:
+        """Nothing."""
 
     def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
         """The largest change of an output by the next step, as a share of 1 + |f|."""
@@ -277,7 +297,7 @@ class TangentSites(Sites):
         A cavity lacks one copy of a message, and the label is predicted as a new one would be.
         """
         mean, factor = gaussian.weights(u)
-        fit = self.weight @ self.likelihood.log_labels(self.labels, f)
+        fit = self.weight @ self.likelihood.slopes(self.labels, f)[0]
         evidence = fit - 0.5 * gaussian.inner(u, u, f - gaussian.start)
         evidence += 0.5 * gaussian.log_determinant
         shift, rate = self.messages()
@@ -290,24 +310,77 @@ class TangentSites(Sites):
     def adapt(self, gaussian: Any, f: NDArray, tol: float) -> bool:
         """Let the likelihood learn at the mode; whether it has changed."""
         moments = f, gaussian.moments()
-        better = self.likelihood.adapted(
-            self.labels, self.weight, *moments, gaussian.covary, tol
-        )
+        better = self.likelihood.adapted(self.labels, self.weight, *moments, gaussian.covary, tol)
         self.likelihood = self.likelihood if better is None else better
         return better is not None
-
-
-def site(law: Any, labels: NDArray, m: NDArray, v: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Logarithms of the labels' probabilities at cavities N(m, v), and the sites a, b there."""
-    return _core.ep.sites_at(m, v, law.signs(labels), law.constants, law.bounds(labels))
 
 
 def agreeing(
     law: Any, labels: NDArray, f: NDArray, v: NDArray, m: NDArray, removed: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Sites a, b with which the outputs have the means f, and the means of their cavities."""
-    known = f, v, m, removed, law.signs(labels)
-    return _core.ep.agreeing(*known, law.constants, law.bounds(labels))
+    """Sites a, b with which the outputs have the means f, and the means m of their cavities.
+
+    With its site a cavity N(m, v) has the mean (m + v a) / (1 + v b), which grows with m, and is
+    convex or concave for most likelihoods: Newton's steps find the m of the mean f.
+    """
+    if law.code is not None:
+        known = f, v, m, removed, law.signs(labels)
+        return _core.ep.agreeing(*known, law.constants, law.bounds(labels))
+    m = m.copy()
+    for _ in range(MOST_STEPS):
+        _, a, b = law.site(labels, m, v)
+        step = m + removed * v * a - f * (1.0 + removed * v * b)
+        m -= step
+        if (np.abs(step) <= PRECISE * (1.0 + np.abs(f))).all():
+            break
+    return a, b, m
+
+
+def cavities(
+    moments: tuple[NDArray, NDArray], sites: tuple[NDArray, NDArray], copies: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of outputs without copies of their sites; NaN where there is no cavity.
+
+    ``moments`` are the variances e and the means f of the outputs, ``sites`` a and b.
+    """
+    (e, f), (a, b) = moments, sites
+    c = 1.0 - copies * b * e
+    c = np.where((c > SMALLEST) & (e >= 0), c, np.nan)
+    return (f - copies * a * e) / c, e / c
+
+
+def matched(
+    law: Any,
+    labels: NDArray,
+    moments: tuple[NDArray, NDArray],
+    sites: tuple[NDArray, NDArray],
+    copies: NDArray,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """What all sites should be, given the others, and how far they are from that.
+
+    Infinitely far without a cavity, where a site stays.
+    """
+    (e, f), (old_a, old_b) = moments, sites
+    m, v = cavities(moments, sites, copies)
+    is_lost = np.isnan(v)
+    m, v = np.where(is_lost, f, m), np.where(is_lost, e, v)
+    _, a, b = law.site(labels, m, v)
+    moves = distance((a - old_a, b - old_b), v + float(law.noise) ** 2)
+    return (
+        np.where(is_lost, old_a, a),
+        np.where(is_lost, old_b, b),
+        np.where(is_lost, np.inf, moves),
+    )
+
+
+def between(old: NDArray, new: NDArray, share: float) -> NDArray[np.float64]:
+    """Variances whose precisions lie between those of others."""
+    return new if share == 1 else 1 / ((1 - share) / old + share / new)
+
+
+def distance(moves: tuple[NDArray, NDArray], total: NDArray) -> NDArray[np.float64]:
+    """How far sites move, as ``tol`` measures it; ``total`` are variances of noisy outputs."""
+    return np.maximum(np.abs(moves[0]) * np.sqrt(total), np.abs(moves[1]) * total)
 
 
 def log_mass(m: NDArray, v: NDArray, a: NDArray, b: NDArray) -> NDArray[np.float64]:

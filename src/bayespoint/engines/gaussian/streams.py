@@ -115,7 +115,7 @@ def begin_stream(
     engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
 ) -> StreamPosterior:
     """The posterior before a batch, at each rate of the engine."""
-    likelihood, n_rates = engine.likelihood, len(HALF_LIVES) if engine.decay == "auto" else 1
+    likelihood, n_rates = engine.law, len(HALF_LIVES) if engine.decay == "auto" else 1
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)
         posterior = with_rates(start, n_rates)

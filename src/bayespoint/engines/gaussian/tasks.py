@@ -6,13 +6,13 @@ or independent weights, in memory or in blocks that are read again in every roun
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, qr
+from scipy.linalg import qr
 
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
@@ -27,8 +27,11 @@ STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges
 EXHAUSTED = "max_iter was reached"
 SINGLE_PASS = "a single pass, as asked"
 COLLAPSE = "the posterior collapsed"
+STALLED = "moves do not shrink"
 ROUNDING = 1e-10  # moves below this are rounding errors
-PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
+PATIENCE = 10  # rounds after which moves should be smaller than they were before
+MANY = 20  # sweeps after which the same is asked
+SMALLER = 0.5  # by this factor
 HESITANT = 0.1  # smallest share of a step that is tried
 ACTIVE = "active"  # the reason of a task that goes on
 # Numbers in a matrix below which threads for tasks cost time: SciPy's products keep the GIL.
@@ -73,31 +76,46 @@ class Ending(NamedTuple):
     remedy: str = ""  # what to do if they did not
 
 
-@dataclass
-class Iterations:
+class Iterations(ABC):
     """The iterations of one task, or of all classes together, and how they went so far.
 
     Attributes
     ----------
     changes : list of float
-        The largest change of each.
+        How far each left the sites from agreeing with their posterior, as ``tol`` measures it.
     reason : str
         Why they ended; empty if they converged.
+    left : float
+        How far the sites are from that now.
+    is_ahead : bool
+        Whether the last visit went ahead, or refused to.
+    has_cavities : bool
+        Whether sites match moments at their cavities.
     """
 
-    changes: list[float] = field(default_factory=list, kw_only=True)
-    reason: str = field(default=ACTIVE, kw_only=True)
+    has_cavities: bool
+    is_ahead = True
 
-    STATE: ClassVar[tuple[str, ...]] = ("changes", "reason")  # what a checkpoint keeps
+    def __init__(self) -> None:
+        self.changes: list[float] = []
+        self.reason = ACTIVE
+        self.left = np.inf
 
-    @property
-    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """Objects that a checkpoint keeps, and the names of their attributes."""
-        return [(self, self.STATE)]
+    @abstractmethod
+    def agrees(self, tol: float) -> bool:
+        """Whether the sites agree with their posterior, as far as can be computed."""
 
     def go_on(self, engine: Any, should_stop: bool) -> None:
-        """End, or make one more."""
-        raise NotImplementedError
+        """End if the sites agree with their posterior, or if the run has to end."""
+        if self.reason != ACTIVE:
+            return
+        if self.is_ahead:
+            self.changes.append(self.left)
+            is_single_pass = engine.max_iter == 1 and self.has_cavities
+            if is_single_pass or self.agrees(max(engine.tol, ROUNDING)):
+                self.reason = ""
+        if self.reason == ACTIVE:
+            self.end_early(engine, should_stop)
 
     def end_early(self, engine: Any, should_stop: bool) -> None:
         """End if the monitor wants it, or after ``engine.max_iter`` iterations."""
@@ -105,6 +123,13 @@ class Iterations:
             self.reason = STOPPED
         elif len(self.changes) >= engine.max_iter:
             self.reason = EXHAUSTED
+
+    def share_after(self, share: float, patience: int = PATIENCE) -> float:
+        """The share of the next steps: half, where moves have not become smaller for a while."""
+        earlier, late = self.changes[:-patience], self.changes[-patience:]
+        if len(self.changes) % patience or not earlier or min(late) < SMALLER * min(earlier):
+            return share
+        return share / 2
 
 
 def iterate(
@@ -135,95 +160,6 @@ def iterate(
         for task in active:
             task.go_on(engine, should_stop)
         keep()
-
-
-class Sweeping(Protocol):
-    """Sites that sweeps bring to convergence."""
-
-    radius: float  # standard deviation of the outputs before any label is seen, the largest
-
-    def sweep(self, share: float) -> float:
-        """Let sites go this share of the way to where they should be; the largest whole move.
-
-        Moves are measured as ``tol`` is. A LinAlgError says that no posterior would be left.
-        """
-
-    def moves_left(self, tol: float) -> float:
-        """The largest move that the next sweep would make; exact, if it is not above ``tol``."""
-
-
-@dataclass
-class Sweeps(Iterations):
-    """The sweeps of one task, or of all classes together.
-
-    In a sweep each site a, b, one after another or all at once,
-
-    1. leaves the posterior of its output f, of mean f and variance e: the cavity, of mean
-       m = (y f - a e) / c and variance e / c with c = 1 - b e;
-    2. gets the variance s^2 = e / c + beta^2 with the noise;
-    3. becomes a', b', such that its product with the cavity has the mean and the variance that
-       the true label gives;
-    4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
-
-    Attributes
-    ----------
-    sites : Sweeping
-        What they change.
-    share : float
-        Share of each step that the next sweep takes.
-    is_damped : bool
-        Whether this share stays.
-    patience : int
-        Sweeps after which moves should be smaller.
-    """
-
-    STATE: ClassVar = ("share", "changes", "reason")
-
-    sites: Any
-    share: float
-    is_damped: bool
-    patience: int
-
-    @property
-    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """The sites as well."""
-        return [(self, self.STATE), (self.sites, self.sites.STATE)]
-
-    @classmethod
-    def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:
-        """Before the first one; sites that change at once begin with a smaller share."""
-        share = engine.damping or (1.0 if in_turn else share)
-        return cls(sites, share, engine.damping is not None, PATIENCE if in_turn else 1)
-
-    def go_on(self, engine: Any, should_stop: bool) -> None:
-        """End if no site would move, or make one more sweep."""
-        tol = max(engine.tol, ROUNDING)
-        try:
-            if self.changes:
-                if engine.max_iter == 1 or self.sites.moves_left(tol) <= tol:
-                    self.reason = ""
-                else:
-                    self.end_early(engine, should_stop)
-            if self.reason == ACTIVE:
-                self.changes.append(self.sites.sweep(self.share))
-                self.share = self.next_share()
-        except LinAlgError:
-            self.reason = COLLAPSE
-
-    def resume(self, engine: Any) -> None:
-        """Go on after the sites have learned another likelihood."""
-        self.reason = ACTIVE
-        self.share = self.share if self.is_damped or self.patience == 1 else 1.0
-        self.go_on(engine, False)
-
-    def next_share(self) -> float:
-        """More of each step while moves shrink, and less if they do not."""
-        n_sweeps = len(self.changes)
-        if self.is_damped or n_sweeps % self.patience or n_sweeps <= self.patience:
-            return self.share
-        if not self.changes[-1] < self.changes[-1 - self.patience]:
-            return max(HESITANT, self.share / 2)
-        return min(1.0, 1.2 * self.share) if self.patience == 1 else self.share
 
 
 def log_evidence(constant: float, log_determinant: float, square: float) -> float:

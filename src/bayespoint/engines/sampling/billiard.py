@@ -165,6 +165,7 @@ class BilliardSampler(Engine):
     """
 
     alias = "billiard"
+    weighs_rows = False
     space = BasisSpace
     is_random = True
 

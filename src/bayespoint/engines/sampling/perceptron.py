@@ -95,6 +95,7 @@ class PermutedPerceptron(Engine):
     """
 
     alias = "perceptron"
+    weighs_rows = False  # without a ridge
     space = DualSpace
     device_space = DeviceSpace
     is_random = True

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import time
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
+
+from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Request, Run
-from bayespoint.engines.gaussian.blocks.rows import BlockRows, Order, SummarySums
-from bayespoint.engines.gaussian.prior import GaussianPrior, priors
+from bayespoint.engines.gaussian.blocks.rows import BlockRows, Order, summarise
+from bayespoint.engines.gaussian.prior import priors
 from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.engines.gaussian.tasks import (
-    ACTIVE,
-    Iterations,
-    TaskResult,
-    gather,
-    iterate,
-    run_of,
-)
+from bayespoint.engines.gaussian.tasks import ACTIVE, COLLAPSE, gather, iterate, run_of
 from bayespoint.exceptions import ClusterError
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.tools.memory import check_fits
@@ -29,13 +23,13 @@ SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become
 LONG = 1.0  # seconds of a round that is worth a message
 
 
-class Rounds(ABC):
+class BlockRounds:
     """The rounds of all tasks, with everything that the next one needs.
 
     Parameters
     ----------
     engine : Propagation or LaplaceApproximation
-        What is to be found.
+        What is to be found; its ``begin_blocks`` begins a task.
     rows : BlockRows
         The data.
     request : Request
@@ -43,14 +37,9 @@ class Rounds(ABC):
 
     Attributes
     ----------
-    tasks : list of Iterations
+    tasks : list of BlockDescent or BlockMessages
         One for each binary task.
-    largest : float
-        The largest move of the last round.
     """
-
-    is_full, keeps_rows = True, False  # whether weights depend on each other, and sites are kept
-    saves_always: ClassVar[bool]  # whether a checkpoint is small, and written after every round
 
     def __init__(self, engine: Any, rows: BlockRows, request: Request) -> None:
         if isinstance(engine.prior_scale, str):  # of linear features
@@ -59,31 +48,21 @@ class Rounds(ABC):
         self.priors = priors(engine, rows.design.space, rows.n_tasks)
         engine.check_range(rows.largest, self.priors)
         self._check_memory()
-        self.tasks: list[Any] = [self.begin(task, prior) for task, prior in enumerate(self.priors)]
-        self.round, self.largest, self.should_stop = 0, 0.0, False
+        self.tasks: list[Any] = [
+            engine.begin_blocks(task, prior, rows) for task, prior in enumerate(self.priors)
+        ]
+        self.round, self.should_stop = 0, False
         self._began = time.perf_counter()
-
-    @abstractmethod
-    def begin(self, task: int, prior: GaussianPrior) -> Iterations:
-        """A task before its first round."""
-
-    @abstractmethod
-    def look(self, active: list[Any]) -> None:
-        """Read all blocks once, and tell these tasks what is there."""
-
-    @abstractmethod
-    def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
-        """From one more reading: what is left out of each block, sums and results of all tasks."""
 
     def _check_memory(self) -> None:
         """Raise an error if what is kept between rounds does not fit in memory."""
         n, d, tasks = self.rows.n_points, self.rows.design.space.n_coordinates, self.rows.n_tasks
+        is_full, keeps_rows = self.engine.is_full, self.engine.keeps_rows(n, d)
         check_fits(
-            tasks
-            * (SITE_BYTES * float(n) * self.keeps_rows + MATRICES * 8.0 * d**2 * self.is_full),
+            tasks * (SITE_BYTES * float(n) * keeps_rows + MATRICES * 8.0 * d**2 * is_full),
             f"A fit of {n} rows, {d} weights and {tasks} task{'s' * (tasks > 1)}",
             "use engine='factorised-ep', which keeps neither sites nor matrices"
-            + ", or engine='laplace', which keeps no sites" * self.keeps_rows,
+            + ", or engine='laplace', which keeps no sites" * keeps_rows,
         )
 
     def run(self) -> tuple[GaussianPosterior, Run]:
@@ -91,21 +70,37 @@ class Rounds(ABC):
         self.load()
         with self.monitor.running(self.engine.max_iter, self.engine.unit):
             iterate(self.tasks, self.engine, self.advance, self.visit, self.keep)
-        left_out, sums, results = self.summarise()
+        ends = [task.end(self.engine.tol) for task in self.tasks]
+        left_out, sums = self.reduce(summarise, self.tasks, ends)
+        known = zip(self.tasks, ends, sums.constant.tolist(), sums.errors, strict=True)
+        results = [task.result(*rest) for task, *rest in known]
         endings = [self.engine.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
         run = run_of(self.engine, results, endings)
         if run.converged and self.rows.checkpoint is not None:
             self.rows.checkpoint.remove()
         self.rows.left_out.extend(left_out)
-        return gather(results, self.engine.likelihood, None), run
+        return gather(results, self.engine.law, None), run
 
     def reduce(
-        self, function: Callable, arguments: Sequence[Any], beliefs: list[Any]
+        self, function: Callable, tasks: list[Any], places: list[Any]
     ) -> tuple[list[Any], Any]:
-        """Run a function on all blocks with what is known of some tasks."""
-        rows = self.rows
-        order = Order(rows.design, self.engine.likelihood, beliefs, rows.thinning)
-        return rows.reduce(function, arguments, order)
+        """Run a function on all blocks, with what is known of some tasks and their sites there."""
+        rows, engine = self.rows, self.engine
+        sites: list[Any] = [None] * len(rows.sizes)
+        if tasks[0].sites:
+            sites = [[task.sites[k] for task in tasks] for k in range(len(rows.sizes))]
+        order = Order(rows.design, engine.law, places, rows.thinning, engine.look)
+        return rows.reduce(function, sites, order)
+
+    def look(self, active: list[Any]) -> None:
+        """Read all blocks once, and tell these tasks what is there."""
+        tol = self.engine.tol
+        new, sums = self.reduce(self.engine.visit, active, [task.place(tol) for task in active])
+        for i, task in enumerate(active):
+            try:
+                task.arrive(sums, i, [of_block[i] for of_block in new if of_block], tol)
+            except LinAlgError:
+                task.reason = COLLAPSE
 
     def visit(self, active: list[Any]) -> None:
         """Read all blocks; if that is broken off, save what is known."""
@@ -125,10 +120,11 @@ class Rounds(ABC):
         """Write a checkpoint after a round, if it is time, and tell the monitor."""
         self.round += 1
         if any(task.reason != "" for task in self.tasks):
-            self.save(now=self.saves_always or self.should_stop)
+            is_small = not any(task.sites for task in self.tasks)
+            self.save(now=is_small or self.should_stop)
         seconds = time.perf_counter() - self._began
         if seconds >= LONG:
-            move = f"largest move {self.largest:.1e}"
+            move = f"largest move {max(task.left for task in self.tasks):.1e}"
             self.monitor.tell(f"round {self.round} took {seconds:.0f} s, {move}")
         self.monitor.update(min(self.round, self.engine.max_iter))
 
@@ -162,11 +158,7 @@ class Rounds(ABC):
 
     def _states(self) -> list[tuple[Any, str, Sequence[str]]]:
         """Objects, prefixes of their names in a checkpoint, and names of their attributes."""
-        return [
-            (owner, f"task{i}", names)
-            for i, task in enumerate(self.tasks)
-            for owner, names in task.kept
-        ]
+        return [(task, f"task{i}", task.STATE) for i, task in enumerate(self.tasks)]
 
 
 def checksum(values: Any) -> int:

@@ -195,13 +195,22 @@ class LeftOut(NamedTuple):
         return self if own == slice(0, None, 1) else LeftOut(*some)
 
 
+# A task, some rows, whether the mean gets each wrong, left-out log-probabilities, and what each
+# adds to the evidence.
+Look = tuple[int, slice, NDArray, NDArray, NDArray]
+
+
 class Order(NamedTuple):
-    """What a visit of a block needs besides the block: one belief, or place, for each task."""
+    """What a visit of a block needs besides the block: one belief, or place, for each task.
+
+    ``look`` is what :func:`summarise` asks at the end.
+    """
 
     design: Design
     likelihood: Any
     beliefs: list[Any]
     thinning: Thinning
+    look: Callable[..., Iterator[Look]]
 
 
 @dataclass(frozen=True)
@@ -218,19 +227,17 @@ class SummarySums(Sums):
         return (self.wrong / self.n_rows).tolist()
 
 
-# A task, some rows, y f of each, left-out log-probabilities, logarithms of the sites' constants.
-Look = tuple[int, slice, NDArray, NDArray, NDArray]
-
-
-def summary(block: Any, k: int, order: Order, looks: Iterator[Look]) -> tuple[LeftOut, SummarySums]:
+def summarise(
+    block: Any, k: int, sites: list[Any] | None, order: Order
+) -> tuple[LeftOut, SummarySums]:
     """What rows of a block look like with the posteriors of all tasks, put together."""
     design, n_tasks = order.design, len(order.beliefs)
     _, codes, weight, _ = design.used(block)
     constant, wrong = np.zeros((2, n_tasks))
     left_out = np.zeros((len(codes), n_tasks))
-    for i, own, margin, left_out[own, i], constants in looks:
+    for i, own, is_wrong, left_out[own, i], constants in order.look(block, sites, order):
         constant[i] += weight[own] @ constants
-        wrong[i] += (margin <= 0).sum()
+        wrong[i] += is_wrong.sum()
     few_bytes = codes.astype(np.min_scalar_type(len(design.classes)))
     return (
         LeftOut(left_out, few_bytes, weight).thinned(order.thinning.own(k)),

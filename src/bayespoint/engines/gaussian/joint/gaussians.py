@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
+from scipy.linalg import blas, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.prior import IndependentPrior
 from bayespoint.posteriors.joint import contrasts
@@ -77,7 +77,7 @@ class JointGaussian(ABC):
     """
 
     width: int
-    is_single = can_look_ahead = False
+    is_single = suits_single = can_look_ahead = False
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         self.space, self.prior = space, prior
@@ -85,9 +85,6 @@ class JointGaussian(ABC):
         self.start = space.outputs(prior.mean)
         self.covariances, self.common = apart(prior.output_covariances(space))
         self.log_determinant = 0.0
-
-    def begin_single(self) -> None:
-        """Nothing: differences of outputs need the digits of float64."""
 
     def push(self, u: NDArray) -> NDArray[np.float64]:
         """Z u, the change of outputs."""

@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
 from bayespoint.engines.gaussian.joint.sites import without
-from bayespoint.engines.gaussian.rounds import Rounds
 from bayespoint.engines.gaussian.prior import (
     DependentPrior,
     GaussianPrior,
@@ -19,6 +18,7 @@ from bayespoint.engines.gaussian.prior import (
     check_same_weights,
     priors,
 )
+from bayespoint.engines.gaussian.rounds import Rounds
 from bayespoint.engines.gaussian.tasks import Labels, Span, TaskResult, run_of
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.posteriors import JointPosterior

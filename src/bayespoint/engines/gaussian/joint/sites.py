@@ -115,8 +115,19 @@ class MatchedClasses:
         if np.isinf(self.left):  # a point had no cavity: lack no more copies than are there
             self.removed = np.minimum(self.weight, 1.0)
         _, cavity = self.cavities(self.removed)
+        self.last_cavity = self.cavity
         self.cavity = (1 - self.share) * self.cavity + self.share * cavity
         return self.left
+
+    @property
+    def state(self) -> tuple[NDArray, NDArray]:
+        """The sites."""
+        return self.shift, self.rate
+
+    def go_back(self, state: tuple[NDArray, NDArray]) -> None:
+        """Go back to earlier sites, and let cavities move half as far from there."""
+        self.shift, self.rate = state
+        self.cavity = (self.last_cavity + self.cavity) / 2
 
     def with_one_copy(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of the outputs if each cavity lacked one copy of its sites."""
@@ -156,7 +167,7 @@ class TangentClasses:
         self.own = np.eye(gaussian.start.shape[1])[labels.target]
 
     def enough(self, left: float) -> float:
-        """How exact a climb should be: it is cheap, and the next factor depends on where it ends."""
+        """How exact a climb should be: exact, as it is cheap, and the next factor depends on it."""
         return 2 * self.tol
 
     def messages(self) -> Messages:
@@ -181,6 +192,13 @@ class TangentClasses:
         self.f, self.slope = f, self.weight[:, None] * (self.own - p)
         self.rate = self.weight[:, None] * p
         return self.slope, self.rate
+
+    @property
+    def state(self) -> None:
+        """Nothing: messages follow from the outputs."""
+
+    def go_back(self, state: None) -> None:
+        """Nothing."""
 
     def compare(self, gaussian: JointGaussian, f: NDArray, change: NDArray) -> float:
         """The largest change of an output by the next step, as a share of 1 + |f|."""
