@@ -25,7 +25,7 @@ SHORT = {"n_samples": 40, "burn_in": 20, "thin": 2}
 ENGINES: dict[str, Any] = {
     "auto": "auto",
     "ep": ExpectationPropagation(),
-    "ep parallel": ExpectationPropagation(schedule="parallel", max_iter=50),
+    "ep parallel": ExpectationPropagation(schedule="rounds", max_iter=50),
     "ep diagonal": FactorisedPropagation(),
     "ep stream": FactorisedPropagation(max_iter=1, decay="auto"),
     "ep flips": ExpectationPropagation(label_noise=0.1, noise=0.5),
@@ -326,7 +326,7 @@ ALLOWED: dict[str, list[Any]] = {
     "prior_mean": [np.zeros(3), np.full(3, 1e9), [1e-300, 1e100, -1e100]],
     "prior_covariance": [np.eye(3), 1e-300 * np.eye(3), 1e100 * np.eye(3), np.ones((3, 3))],
     "decay": [5e-324, 1e-9, 0.5, 1 - 1e-16, 1.0, "auto"],
-    "schedule": ["sequential", "parallel", "plain", "averaged"],
+    "schedule": ["sequential", "rounds", "plain", "averaged"],
     "directions": ["auto", "isotropic", "adapted", "outputs"],
     "prior": ["l1", "l2"],
     "decision": ["vote", "bayes_point"],

@@ -57,7 +57,7 @@ def test_equals_the_fit_in_memory(engine, n_classes, params):
 def test_the_schedule_is_the_parallel_one():
     """Not only the fixed point: all rounds are those of the schedule in memory."""
     X, y = noisy()
-    engine = ExpectationPropagation(schedule="parallel")
+    engine = ExpectationPropagation(schedule="rounds")
     inside = machine(engine).fit(X, y)
     outside = machine(engine).fit(from_arrays(X, y, block_rows=100))
     np.testing.assert_allclose(inside.run_.history, outside.run_.history, rtol=1e-6)

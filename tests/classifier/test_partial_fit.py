@@ -19,8 +19,8 @@ from bayespoint.rows import from_arrays
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
 KINDS = pytest.mark.parametrize(
     "kind",
-    [{}, {"schedule": "parallel"}, {"engine": "factorised-ep", "max_iter": 1000}],
-    ids=["sequential", "parallel", "diagonal"],
+    [{}, {"schedule": "sequential"}, {"engine": "factorised-ep", "max_iter": 1000}],
+    ids=["sequential", "rounds", "diagonal"],
 )
 LABELS = [-1, 1]
 

@@ -26,7 +26,7 @@ SHORT = {"n_samples": 40, "burn_in": 50}
 ep = partial(ExpectationPropagation, prior_scale=1.0)  # "auto" is learned from all tasks together
 SETTINGS = {
     "ep": (ep(), {}),
-    "ep parallel": (ep(schedule="parallel"), {}),
+    "ep in turn": (ep(schedule="sequential"), {}),
     "ep flips": (ep(label_noise=0.05), {}),
     "factorised ep": (FactorisedPropagation(), {}),
     "ep one pass": (FactorisedPropagation(max_iter=1), {}),

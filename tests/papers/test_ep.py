@@ -380,7 +380,7 @@ def test_another_method_joins_tables_and_pictures(monkeypatch):
 
 
 def parallel(prior_scale):
-    return ExpectationPropagation(prior_scale=prior_scale, schedule="parallel")
+    return ExpectationPropagation(prior_scale=prior_scale, schedule="rounds")
 
 
 def test_cells_of_a_table():

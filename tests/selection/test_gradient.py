@@ -34,7 +34,7 @@ MODELS = [
     (machine("linear", {"label_noise": 0.1}), [SCALE, NOISE, FLIP]),
     (machine("linear", {"label_noise": 0.01, "noise": 0.3}), [SCALE, NOISE, FLIP]),
     (machine("linear", {"prior_mean": [1.0, -1.0, 0.0, 2.0]}), [SCALE, NOISE]),
-    (machine("linear", {"schedule": "parallel"}), [SCALE, NOISE]),
+    (machine("linear", {"schedule": "sequential"}), [SCALE, NOISE]),
     (machine("linear", {"prior_scale": 0.7}, ridge=0.5), [SCALE, NOISE, "ridge"]),
     (machine("linear", {}, normalize=True), [SCALE, NOISE]),
     (machine("rbf", {}, gamma=0.3), [SCALE, NOISE, "gamma"]),

@@ -84,7 +84,7 @@ def linear(X):
     "engine",
     [
         ExpectationPropagation(prior_scale=1.0),
-        ExpectationPropagation(prior_scale=1.0, schedule="parallel", label_noise=0.02),
+        ExpectationPropagation(prior_scale=1.0, schedule="rounds", label_noise=0.02),
         ExpectationPropagation(prior_scale=1.0, prior_covariance=COVARIANCE),
         LaplaceApproximation(prior_scale=1.0),
         LaplaceApproximation(prior_scale=1.0, prior_covariance=COVARIANCE),

@@ -41,7 +41,7 @@ two, three = y == 1, y
 fits = {
     "ep": ("rbf", 0, engines.ExpectationPropagation(), three),
     "sequential ep": ("rbf", 0, engines.ExpectationPropagation(), two),
-    "parallel ep": ("rbf", 0, engines.ExpectationPropagation(schedule="parallel"), two),
+    "parallel ep": ("rbf", 0, engines.ExpectationPropagation(schedule="rounds"), two),
     "diagonal ep": ("linear", 0, engines.FactorisedPropagation(), three),
     "laplace": ("rbf", 0, engines.LaplaceApproximation(), three),
     "gibbs": ("rbf", 0, engines.GibbsSampler(n_samples=n_samples), two),

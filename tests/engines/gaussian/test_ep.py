@@ -178,7 +178,7 @@ def test_both_schedules_rest_at_the_same_point(n, d, noise, prior_scale):
     X, y = separable(n, d) if noise == 0 else problem(n, d, noise)
     fits = [
         machine(schedule=schedule, noise=noise, prior_scale=prior_scale, tol=1e-9).fit(X, y)
-        for schedule in ("sequential", "parallel")
+        for schedule in ("sequential", "rounds")
     ]
     assert_same(*fits, atol=1e-6)
     slower = machine(damping=0.6, noise=noise, prior_scale=prior_scale, tol=1e-9).fit(X, y)
@@ -188,9 +188,9 @@ def test_both_schedules_rest_at_the_same_point(n, d, noise, prior_scale):
 def test_parallel_steps_at_full_length_can_oscillate():
     """What the default damping of 0.5 is for."""
     X, y = problem(20, 2, 0.1, seed=9)
-    machine(schedule="parallel", noise=0.1, prior_scale=3).fit(X, y)
+    machine(schedule="rounds", noise=0.1, prior_scale=3).fit(X, y)
     with pytest.warns(NotConvergedWarning, match="max_iter was reached"):
-        machine(schedule="parallel", noise=0.1, prior_scale=3, damping=1.0).fit(X, y)
+        machine(schedule="rounds", noise=0.1, prior_scale=3, damping=1.0).fit(X, y)
 
 
 def test_evidence_by_importance_sampling():

@@ -11,7 +11,7 @@ from tests.helpers.probit import assert_same, full_sites, machine, prior, proble
 
 from bayespoint.exceptions import NotConvergedWarning
 
-SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 
 
 # Hard cases --------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_a_feature_of_another_scale(unit, schedule):
     )
     assert scaled.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-7)
     alike = machine(schedule=schedule, tol=1e-9).fit(X, y)  # one prior for all
-    other = machine(schedule="parallel", tol=1e-9).fit(X, y)
+    other = machine(schedule="rounds", tol=1e-9).fit(X, y)
     np.testing.assert_allclose(alike.decision_function(X), other.decision_function(X), atol=1e-6)
 
 

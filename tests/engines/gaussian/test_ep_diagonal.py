@@ -313,7 +313,7 @@ def test_what_needs_a_full_covariance_is_no_parameter(name):
 
 
 def test_sparse_rows_take_over_the_parameters_of_ep():
-    engine = ExpectationPropagation(noise=0.3, tol=1e-4, prior_mean=[1.0], schedule="parallel")
+    engine = ExpectationPropagation(noise=0.3, tol=1e-4, prior_mean=[1.0], schedule="rounds")
     expected = "FactorisedPropagation(noise=0.3, prior_mean=[1.0], tol=0.0001)"
     assert repr(engine.for_sparse()) == expected
     assert ExpectationPropagation(prior_covariance=[[1.0]]).for_sparse() is None

@@ -10,8 +10,8 @@ from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 
 KINDS = pytest.mark.parametrize(
     "kind",
-    [{}, {"schedule": "parallel"}, {"engine": "factorised-ep"}],
-    ids=["sequential", "parallel", "diagonal"],
+    [{}, {"schedule": "sequential"}, {"engine": "factorised-ep"}],
+    ids=["sequential", "rounds", "diagonal"],
 )
 
 
@@ -131,7 +131,7 @@ def test_schedules_that_come_to_rest_agree(make, arguments):
     X, y, parameters = make(*arguments)
     one, other = (
         answers(X, y, parameters | {"schedule": schedule})
-        for schedule in ("sequential", "parallel")
+        for schedule in ("sequential", "rounds")
     )
     assert bool(reason(one)) == bool(reason(other))
     if not reason(one):

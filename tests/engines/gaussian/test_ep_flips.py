@@ -11,7 +11,7 @@ from tests.helpers.probit import assert_same, machine, problem
 
 from bayespoint import _core
 
-SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 
 
 def with_outlier(n=30, seed=0):
@@ -149,7 +149,7 @@ def test_both_schedules_rest_at_the_same_point():
         X, y = with_outlier(60, seed)
         fits = [
             machine(label_noise=0.05, noise=0.5, schedule=schedule, tol=1e-9).fit(X, y)
-            for schedule in ("sequential", "parallel")
+            for schedule in ("sequential", "rounds")
         ]
         assert_same(*fits, atol=1e-6)
         assert fits[0].posterior_.messages.rate.min() < 0

@@ -9,7 +9,7 @@ from tests.helpers.exact import grid_posterior
 from tests.helpers.probit import machine, problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
-SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 ENGINES = pytest.mark.parametrize("engine", ["ep", "factorised-ep"])
 
 

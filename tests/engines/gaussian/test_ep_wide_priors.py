@@ -99,7 +99,7 @@ def test_weights_and_outputs_tell_the_same(data, kernel, monkeypatch):
         np.testing.assert_allclose(outputs.log_evidence_, weights.log_evidence_, rtol=1e-7)
 
 
-@pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+@pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 @pytest.mark.parametrize(
     ("data", "kernel", "parameters"),
     [

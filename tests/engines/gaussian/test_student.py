@@ -19,7 +19,7 @@ from bayespoint.likelihoods import ProbitLikelihood, StudentLikelihood
 from bayespoint.rows import from_arrays
 
 ROBUST = {"likelihood": "student", "prior_scale": 1.0}
-SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 
 
 def probability(likelihood, margins):

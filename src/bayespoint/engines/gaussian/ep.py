@@ -37,7 +37,7 @@ from bayespoint.engines.gaussian.tasks import (
 from bayespoint.likelihoods import make_likelihood
 from bayespoint.likelihoods.base import Kind, find_likelihood, names_with
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.tools.validation import check_choice, check_number
+from bayespoint.tools.validation import check_choice, check_number, parameter_error
 
 # Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
 # in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
@@ -283,6 +283,9 @@ class ExpectationPropagation(Propagation):
         """Raise a ValueError for a parameter that is not allowed."""
         check_choice(self, "schedule", ("rounds", "sequential"))
         super().check()
+        if self.schedule == "sequential" and self.law.code is None:
+            rest = f"'rounds' with likelihood={self.likelihood!r}, which has no compiled loop"
+            raise parameter_error(self, "schedule", rest)
 
     @property
     def basis_noise(self) -> float | None:  # type: ignore[override]
@@ -330,7 +333,8 @@ class ExpectationPropagation(Propagation):
         progress: Any,
     ) -> tuple[Search, Search]:
         """Find the sites of one task; see the base class."""
-        if self.schedule == "sequential" or self.max_iter == 1:
+        is_compiled = labels.likelihood.code is not None
+        if is_compiled and (self.schedule == "sequential" or self.max_iter == 1):
             gaussian: Any = WeightGaussian(space, prior)
             search: Search = Sweeps(gaussian, MatchedSites(labels, gaussian), self.damping)
         else:
@@ -341,7 +345,7 @@ class ExpectationPropagation(Propagation):
             if labels.likelihood.noise == 0:
                 self.harden(search, progress)
         search.run(self, progress)
-        if search.reason == STALLED and labels.likelihood.code is not None:
+        if is_compiled and search.reason == STALLED:
             search = Sweeps.instead_of(search, self.damping)
             search.run(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):

@@ -77,7 +77,7 @@ class WeightGaussian:
         """Whether float32 saves time in sums over all points, and has their range."""
         is_large = len(self.variances) * self.width**2 >= LARGE
         sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
-        in_range = LOW < sizes.min() and max(sizes.max(), self.space.largest) < HIGH
+        in_range = sizes.min() > LOW and max(sizes.max(), self.space.largest) < HIGH
         return bool(is_large and in_range and self.space.device is None)
 
     @cached_property
@@ -269,7 +269,7 @@ class OutputGaussian:
         return self.prior.mean + move, self.prior.rooted(gaussian.root)
 
     def by_covariance(self, u: NDArray) -> NDArray[np.float64]:
-        r"""Derivative of the evidence by K: half of :math:`\alpha \alpha^T - W^{1/2} B^{-1} W^{1/2}`."""
+        r"""Derivative of the evidence by K: (alpha alpha^T - W^1/2 B^-1 W^1/2) / 2."""
         held = np.tril(self.inverse) + np.tril(self.inverse, -1).T
         return 0.5 * (np.outer(u, u) - held * np.outer(self._root, self._root))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayespoint.engines.gaussian.joint.sites import DEPTH, Extrapolation
+from bayespoint.engines.gaussian.groups import DEPTH, Extrapolation
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -46,7 +46,7 @@ def test_noise_whose_square_overflows_says_nothing(recwarn):
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
 
 
-@pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+@pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 @pytest.mark.parametrize("seed", range(5))
 def test_features_of_very_different_sizes(schedule, seed):
     rng = np.random.default_rng(seed)
