@@ -152,17 +152,17 @@ class Run:
 
 
 class Progress:
-    """Counts the iterations of all tasks for the monitor."""
+    """Counts the iterations of all tasks for the monitor; ``most`` are announced."""
 
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor, self._lock, self._done = monitor, Lock(), 0
+    def __init__(self, monitor: Monitor, most: float = np.inf) -> None:
+        self._monitor, self._lock, self._done, self._most = monitor, Lock(), 0, most
 
     def advance(self) -> bool:
         """Count one more iteration; whether the monitor wants the run to stop."""
         stop_if_cancelled()
         with self._lock:
             self._done += 1
-            self._monitor.update(self._done)
+            self._monitor.update(min(self._done, self._most))
             return self._monitor.should_stop()
 
 

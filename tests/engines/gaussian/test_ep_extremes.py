@@ -130,8 +130,7 @@ def test_sound_answers(make, arguments, kind, flip):
 def test_schedules_that_come_to_rest_agree(make, arguments):
     X, y, parameters = make(*arguments)
     one, other = (
-        answers(X, y, parameters | {"schedule": schedule})
-        for schedule in ("sequential", "rounds")
+        answers(X, y, parameters | {"schedule": schedule}) for schedule in ("sequential", "rounds")
     )
     assert bool(reason(one)) == bool(reason(other))
     if not reason(one):

@@ -147,10 +147,10 @@ class Propagation(GaussianEngine):
                 f"and prior nearer to 1."
             )
 
-    def ending(self, sweeps: Any, training_error: float) -> Ending:
-        """How the sweeps of a task ended, and what to do if they did not converge."""
-        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
-        return Ending(sweeps.changes, sweeps.reason, remedy)
+    def ending(self, search: Any, training_error: float) -> Ending:
+        """How the search of a task ended, and what to do if it did not converge."""
+        remedy = self._remedy(search.reason, training_error, search.radius)
+        return Ending(search.changes, search.reason, remedy)
 
     def _remedy(self, reason: str, training_error: float, radius: float) -> str:
         """What to do about a task that did not converge, whose outputs have the scale radius."""
@@ -362,7 +362,7 @@ class ExpectationPropagation(Propagation):
             search.sites.likelihood = hard.with_noise(share * search.sites.radius)
             search.run(clone(self).set_params(tol=max(tol, self.tol)), progress)
             if search.reason:
-                return
+                break
             search.reason = ACTIVE
         search.sites.likelihood = hard
 

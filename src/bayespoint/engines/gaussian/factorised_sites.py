@@ -180,6 +180,7 @@ class FactorisedSweeps(Iterations):
     def __init__(self, sites: FactorisedSites, share: float | None) -> None:
         super().__init__()
         self.sites, self.share, self.is_damped = sites, share or 1.0, share is not None
+        self.radius = sites.radius
 
     def visit(self, active: Any = None) -> None:
         """Sweep over all rows."""

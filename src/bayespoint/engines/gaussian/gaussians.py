@@ -173,8 +173,8 @@ class WeightGaussian:
         return -2.0 * float(np.log(self._L.diagonal()).sum())
 
     def weights(self, u: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and factor of the weights around u."""
-        return self.prior.mean + self.prior.rooted(u), self.prior.rooted(to_host(self.root))
+        """How far u is from the mean of the prior, and the factor of the weights."""
+        return self.prior.rooted(u), self.prior.rooted(to_host(self.root))
 
     def covary(self, forces: NDArray) -> NDArray[np.float64]:
         """The covariance of all outputs times a vector."""
@@ -262,11 +262,11 @@ class OutputGaussian:
         return -2.0 * float(np.log(self._lower.diagonal()).sum())
 
     def weights(self, u: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and factor of the weights."""
+        """How far u is from the mean of the prior, and the factor of the weights."""
         gaussian = WeightGaussian(self.space, self.prior)
         gaussian.factorise(self._rate)
         move = self.prior.rooted(self.prior.spread(self.space.pull(u)))
-        return self.prior.mean + move, self.prior.rooted(gaussian.root)
+        return move, self.prior.rooted(gaussian.root)
 
     def by_covariance(self, u: NDArray) -> NDArray[np.float64]:
         r"""Derivative of the evidence by K: (alpha alpha^T - W^1/2 B^-1 W^1/2) / 2."""

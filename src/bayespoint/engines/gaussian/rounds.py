@@ -118,17 +118,25 @@ class Search(Iterations, ABC):
         self.step, self.change = np.zeros_like(self.u), np.zeros_like(self.f)
         self.decrement = self.last_decrement = np.inf
 
+    @property
+    def radius(self) -> float:
+        """Standard deviation of the outputs before any label is seen, the largest."""
+        return self.sites.radius
+
     def run(self, engine: Any, progress: Progress) -> None:
         """Go on until the sites agree, or until the run has to end."""
         iterate([self], engine, progress.advance, self.visit)
 
     def visit(self, active: Any = None) -> None:
         """Move the sites, and compute the posterior that they make."""
-        try:
-            self.advance()
-            self.renew()
-        except LinAlgError:
-            self.retreat()
+        self.is_ahead = False
+        while not self.is_ahead and self.reason == ACTIVE:
+            try:
+                self.advance()
+                self.renew()
+                self.is_ahead = True
+            except LinAlgError:
+                self.retreat()
 
     @abstractmethod
     def advance(self) -> None:
@@ -193,7 +201,8 @@ class Rounds(Search):
             self.gaussian.is_single = self.gaussian.suits_single
             self.slope, self.rate = self.sites.begin(self.begins_at, self.f)
             return
-        before = self.f
+        # Without the rounding errors of each move.
+        before = self.f = self.gaussian.start + self.gaussian.push(self.u)
         self.known = self.u, self.f, self.sites.state
         most = min(MOST_STEPS, self.sites.fewest_steps + self.gaussian.width // CHEAP)
         enough = EXACT * self.sites.enough(self.left)
@@ -222,7 +231,7 @@ class Rounds(Search):
         """
         gaussian = self.gaussian
         before, direction, change, last = None, 0.0, 0.0, np.inf
-        self.slope, self.rate = self.sites.derivatives(self.f)
+        self.derive(self.f)
         for _ in range(most):
             residual = gaussian.residual(self.slope, self.u)
             steepest, its_change = gaussian.solve(residual)
@@ -246,11 +255,17 @@ class Rounds(Search):
         search: LineSearch | None = LineSearch(first_slope)
         while search is not None:
             t, f = search.t, self.f + search.t * change
-            self.slope, self.rate = self.sites.derivatives(f)
+            self.derive(f)
             bend = square + float(np.vdot(change, self.sites.bent(self.rate, change)))
             slope = along + t * square - float(np.vdot(self.slope, change))
             search = search.next(slope, bend)
         self.u, self.f = self.u + t * step, f
+
+    def derive(self, f: NDArray) -> None:
+        """Find the sites where the outputs have the means f."""
+        self.slope, self.rate = self.sites.derivatives(f)
+        if not (np.isfinite(self.slope).all() and np.isfinite(self.rate).all()):
+            raise LinAlgError("the sites overflow")
 
     def agrees(self, tol: float) -> bool:
         """Whether the sites agree, in float64, or steps are rounding errors."""
@@ -258,7 +273,6 @@ class Rounds(Search):
             before = self.changes[-2:-1] or [np.inf]
             if self.left <= COARSE or not self.left < SMALLER * before[0]:
                 self.gaussian.is_single = False
-                self.f = self.gaussian.start + self.gaussian.push(self.u)
             return False
         if self.left <= tol:
             return True
@@ -321,10 +335,15 @@ class Sweeps(Search):
         """Go back to the sites before the last sweep, as those of outputs that are a tie."""
         self.reason, self.sites.is_tie = COLLAPSE, True
         self.sites.a, self.sites.b = self.before
-        self.u, self.f = self.gaussian.origin, self.gaussian.start
-        self.step, self.change = np.zeros_like(self.u), np.zeros_like(self.f)
-        self.follow()
-        self.renew()
+        while True:
+            self.u, self.f = self.gaussian.origin, self.gaussian.start
+            self.step, self.change = np.zeros_like(self.u), np.zeros_like(self.f)
+            self.follow()
+            try:
+                self.renew()
+                return
+            except LinAlgError:  # weaker sites make a posterior, at last that of the prior
+                self.sites.a, self.sites.b = self.sites.a / 2, self.sites.b / 2
 
     def follow(self) -> None:
         """Go to the mean of the last posterior, and take over the sites as they are."""
@@ -347,8 +366,8 @@ class Sweeps(Search):
     def visit_rows(self, begin: int) -> int:
         """Visit rows from one on; the first that was not visited."""
         sites, (law, bounds) = self.sites, self.sites.law
-        mu, factor = self.gaussian.weights(self.u + self.step)
-        Sigma = factor @ factor.T
+        move, factor = self.gaussian.weights(self.u + self.step)
+        mu, Sigma = self.gaussian.prior.mean + move, factor @ factor.T
         for first, last in Slices().of(len(self.f) - begin):
             some = slice(begin + first, begin + last)
             rows = np.ascontiguousarray(self.gaussian.space.rows(some))

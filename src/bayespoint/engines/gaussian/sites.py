@@ -201,9 +201,9 @@ class MatchedSites(Sites):
 
     def result(self, gaussian: Any, u: NDArray, f: NDArray) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
-        mean, factor = gaussian.weights(u)
+        move, factor = gaussian.weights(u)
         prior = gaussian.prior
-        evidence = self.evidence(gaussian, f) + 0.5 * float((mean - prior.mean) @ prior.pull)
+        mean, evidence = prior.mean + move, self.evidence(gaussian, f) + 0.5 * move @ prior.pull
         without_noise = self.likelihood.noise == 0 and (
             (self.e * COLLAPSED < ROUNDED * self.floor).any()
         )
@@ -214,7 +214,7 @@ class MatchedSites(Sites):
         left_out = self.likelihood.forecast(self.labels, self.signs * m, v)
         error = float(self.likelihood.errors(self.labels, self.f).mean())
         learned = self.messages(), self.likelihood
-        return TaskResult(mean, factor, evidence, left_out, error, *learned)
+        return TaskResult(mean, factor, float(evidence), left_out, error, *learned)
 
     @property
     def law(self) -> tuple[tuple[float, ...], NDArray | None]:
@@ -296,7 +296,8 @@ class TangentSites(Sites):
 
         A cavity lacks one copy of a message, and the label is predicted as a new one would be.
         """
-        mean, factor = gaussian.weights(u)
+        move, factor = gaussian.weights(u)
+        mean = gaussian.prior.mean + move
         fit = self.weight @ self.likelihood.slopes(self.labels, f)[0]
         evidence = fit - 0.5 * gaussian.inner(u, u, f - gaussian.start)
         evidence += 0.5 * gaussian.log_determinant
@@ -375,7 +376,7 @@ def matched(
 
 def between(old: NDArray, new: NDArray, share: float) -> NDArray[np.float64]:
     """Variances whose precisions lie between those of others."""
-    return new if share == 1 else 1 / ((1 - share) / old + share / new)
+    return new if share == 1 else old * new / np.maximum((1 - share) * new + share * old, TINY)
 
 
 def distance(moves: tuple[NDArray, NDArray], total: NDArray) -> NDArray[np.float64]:

@@ -246,7 +246,7 @@ def learn_tasks(
         "take fewer rows or features, a smaller n_components, engine='factorised-ep' with a "
         "linear kernel, or engine='perceptron'",
     )
-    progress = Progress(request.monitor)
+    progress = Progress(request.monitor, n_tasks * engine.max_iter)
 
     def learn_one(task: int) -> tuple[TaskResult, Ending]:
         with useful_threads(size):
