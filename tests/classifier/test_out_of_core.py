@@ -17,7 +17,7 @@ from bayespoint.engines import (
     GibbsSampler,
     LaplaceApproximation,
 )
-from bayespoint.engines.gaussian.blocks import rounds, rows, sites
+from bayespoint.engines.gaussian.blocks import descent, rounds, rows
 from bayespoint.exceptions import BlockError, NotConvergedWarning
 from bayespoint.rows import LocalExecutor, from_arrays, from_batches, from_parquet
 from bayespoint.rows.executor import executed_by, run_on_block

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from distributed import wait
 
-from bayespoint.engines.gaussian.blocks.visits import sweep
+from bayespoint.engines.gaussian.blocks.descent import visit as sweep
 from bayespoint.rows.base import Blocks
 from bayespoint.rows.executor import Tree, run_on_block
 

@@ -106,7 +106,7 @@ def fit(
         return fit_rows(parameters, problem, monitor)
     rows = make_rows(parameters, problem)
     design, left_out = rows.design, rows.left_out
-    posterior, run = engine.run(rows, None, Request(monitor=monitor, kind=design.coding.kind))
+    posterior, run = engine.run_blocks(rows, Request(monitor=monitor, kind=design.coding.kind))
     is_whole, temperature, n_learned = rows.thinning.step == 1, 1.0, 0.0
     if parameters.temperature != "auto":
         temperature = float(parameters.temperature)

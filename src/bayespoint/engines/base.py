@@ -55,6 +55,10 @@ class Request:
         Which points belong together, for engines that ``leaves_groups_out``.
     unit : ndarray of shape (n_points,) or None
         The weight of one copy of each point, that of its class; None if it is 1.
+    messages : Messages or None
+        Messages of a posterior of the same points, weights and labels, but perhaps of another
+        kernel, where an iterative engine may begin. They belong to points, not to kernels, so that
+        a similar fit needs fewer iterations; the result is the same.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Request:
     trainer: Any = None
     groups: NDArray[np.intp] | None = None
     unit: NDArray[np.float64] | None = None
+    messages: Any = None
 
     def left_out(self, n_points: int) -> NDArray[np.float64]:
         """The weight that leave-one-out takes out: one copy of a point, or what there is of it."""
@@ -232,8 +237,7 @@ class Engine(BaseEstimator):
         parameters ``max_iter``, ``prior_scale``, ``prior_mean``, ``prior_covariance`` and
         ``intercept_scale``.
     learns_blocks : bool
-        Whether it learns from rows in blocks (``BlockRows`` instead of a space): out of core, and
-        on a cluster.
+        Whether it learns from rows in blocks (:meth:`run_blocks`): out of core, and on a cluster.
     leaves_groups_out : bool
         Whether leave-one-out predictions can also leave out the labels of the whole group
         (``fit(..., groups=)``).
@@ -292,10 +296,9 @@ class Engine(BaseEstimator):
         Parameters
         ----------
         space : the engine's space, fitted
-            Where the training points are; ``BlockRows``, if the engine ``learns_blocks``.
+            Where the training points are.
         targets : ndarray of shape (n_points, n_tasks)
-            Labels -1 and +1 of all binary tasks together, so that work can be shared. None for
-            rows in blocks, which have their labels.
+            Labels -1 and +1 of all binary tasks together, so that work can be shared.
         request : Request
             Randomness, monitor, weights of the points, earlier result, threads.
 
@@ -306,6 +309,25 @@ class Engine(BaseEstimator):
         run : Run
             How it was found.
         """
+
+    def run_blocks(self, rows: Any, request: Request) -> tuple[Posterior, Run]:
+        """Find the posterior of every task from rows in blocks, if the engine ``learns_blocks``.
+
+        Parameters
+        ----------
+        rows : BlockRows
+            The rows, their labels and weights.
+        request : Request
+            Monitor and kind of labels.
+
+        Returns
+        -------
+        posterior : Posterior
+            The weights of all tasks.
+        run : Run
+            How it was found.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not learn from blocks.")
 
     @property
     def accepts_sparse(self) -> bool:

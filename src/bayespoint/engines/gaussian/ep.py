@@ -31,11 +31,13 @@ from bayespoint.engines.gaussian.tasks import (
     Ending,
     Labels,
     TaskResult,
+    begin_at,
     learn_tasks,
     spans,
 )
 from bayespoint.likelihoods import make_likelihood
 from bayespoint.likelihoods.base import Kind, find_likelihood, names_with
+from bayespoint.posteriors import Messages
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_choice, check_number, parameter_error
 
@@ -49,15 +51,15 @@ SOFTER = ((1e-2, 1e-2), (1e-4, 1e-6))
 class GaussianEngine(Engine):
     """What engines of Gaussian posteriors share: the prior, and the way from points to tasks.
 
-    Such an engine has ``learn``, which returns what has the ``result`` of one task and the search
-    that found it (often the same object), ``learn_jointly``, which does so for all classes
-    together, ``rounds`` for rows in blocks, ``ending``, how a search ended, ``check_range``, and
-    ``likelihood``, the name of its likelihoods.
+    Such an engine has ``learn``, which searches for the posterior of one task, ``joint_sites``, the
+    messages of all classes together, ``begin_blocks`` for a task over blocks of rows, ``ending``,
+    how a search ended, ``check_range``, and ``likelihood``, the name of its likelihoods.
     """
 
     space = ProcessSpace
     can_update = learns_blocks = is_full = True
-    visit, look = staticmethod(descent.visit), staticmethod(descent.look)  # of blocks of rows
+    visit: ClassVar[Any] = staticmethod(descent.visit)  # what runs on blocks of rows in a round
+    look: ClassVar[Any] = staticmethod(descent.look)  # and at the end
     is_at_mode: ClassVar[bool] = False  # so that its evidence also changes with the mode
 
     @property
@@ -88,8 +90,6 @@ class GaussianEngine(Engine):
         self: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[Any, Run]:
         """Find the posterior of each task, or of all classes together; see the base class."""
-        if isinstance(space, BlockRows):
-            return BlockRounds(self, space, request).run()
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         likelihood = self.likelihood_of(request.kind)
@@ -104,11 +104,16 @@ class GaussianEngine(Engine):
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
             span, prior = in_span[task], before[task]
             labels = Labels(targets[:, task], weight, likelihood, left)
-            found, search = self.learn(span.space, span.project(prior), labels, request, progress)
-            result = span.lift(found.result(), prior)
+            start = begin_at(request.messages, task, n_points)
+            search = self.learn(span.space, span.project(prior), labels, start, progress)
+            result = span.lift(search.result(), prior)
             return result, self.ending(search, result.training_error)
 
         return learn_tasks(self, learn, n_tasks, likelihood, request, space.n_coordinates**2)
+
+    def run_blocks(self, rows: BlockRows, request: Request) -> tuple[Any, Run]:
+        """Find the posterior of each task from rows in blocks; see the base class."""
+        return BlockRounds(self, rows, request).run()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -329,9 +334,9 @@ class ExpectationPropagation(Propagation):
         space: Coordinates,
         prior: GaussianPrior,
         labels: Labels,
-        request: Request,
-        progress: Any,
-    ) -> tuple[Search, Search]:
+        start: Messages | None,
+        progress: Progress,
+    ) -> Search:
         """Find the sites of one task; see the base class."""
         is_compiled = labels.likelihood.code is not None
         if is_compiled and (self.schedule == "sequential" or self.max_iter == 1):
@@ -341,7 +346,7 @@ class ExpectationPropagation(Propagation):
             is_positive = labels.likelihood.is_log_concave
             gaussian = make_gaussian(space, prior, rates_are_positive=is_positive)
             sites = MatchedSites(labels, gaussian, self.damping or 1.0)
-            search = Rounds(gaussian, sites)
+            search = Rounds(gaussian, sites, start)
             if labels.likelihood.noise == 0:
                 self.harden(search, progress)
         search.run(self, progress)
@@ -350,7 +355,7 @@ class ExpectationPropagation(Propagation):
             search.run(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
             search.run(self, progress)
-        return search, search
+        return search
 
     def harden(self, search: Search, progress: Progress) -> None:
         """Let rounds without noise begin where those with less and less noise end.

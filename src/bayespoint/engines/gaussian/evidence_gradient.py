@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from bayespoint import _core
 from bayespoint.engines.base import Engine, Progress
 from bayespoint.engines.gaussian.gaussians import OutputGaussian
 from bayespoint.engines.gaussian.joint.gaussians import (
@@ -34,7 +33,7 @@ from bayespoint.engines.gaussian.joint.gaussians import (
 )
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior, priors
 from bayespoint.engines.gaussian.rounds import Rounds
-from bayespoint.engines.gaussian.sites import MatchedSites
+from bayespoint.engines.gaussian.sites import MatchedSites, cavities
 from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.likelihoods.base import Kind
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, Messages
@@ -130,12 +129,12 @@ class Task(NamedTuple):
         """
         f = self.space.outputs(self.mean)
         e = self.space.variances(self.factor, is_triangular=False)
-        a, b = self.shift * y / self.weight, self.rate / self.weight
-        mean, variance = _core.ep.cavities((e, f), (y, a, b, np.ones(len(y))))
+        sites = self.shift / self.weight, self.rate / self.weight
+        mean, variance = cavities((e, f), sites, np.ones(len(y)))
         if np.isnan(variance).any():
-            mean, variance = _core.ep.cavities((e, f), (y, a, b, np.minimum(self.weight, 1.0)))
-        lost = np.isnan(variance)
-        return np.where(lost, y * f, mean), np.where(lost, e, variance)
+            mean, variance = cavities((e, f), sites, np.minimum(self.weight, 1.0))
+        is_lost = np.isnan(variance)
+        return y * np.where(is_lost, f, mean), np.where(is_lost, e, variance)
 
 
 class JointTask:

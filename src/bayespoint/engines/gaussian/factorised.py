@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.blocks import messages
 from bayespoint.engines.gaussian.blocks.messages import BlockMessages
-from bayespoint.engines.gaussian.blocks.rounds import BlockRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.ep import Propagation
 from bayespoint.engines.gaussian.factorised_sites import (
@@ -151,8 +150,6 @@ class FactorisedPropagation(Propagation):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | StreamPosterior, Run]:
         """Find the messages of each task; see the base class."""
-        if isinstance(space, BlockRows):
-            return BlockRounds(self, space, request).run()
         weight, start = request.sample_weight, request.start
         if self.is_filter and (weight is None or (weight == 1).all()):
             return run_filter(self, space, targets, request)

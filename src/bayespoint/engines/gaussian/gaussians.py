@@ -65,6 +65,8 @@ class WeightGaussian:
 
     can_look_ahead = False
 
+    _L: Any  # lower triangular, of the last precision; None on a device, where F is found at once
+
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         self.space, self.prior, self.width = space, prior, space.n_coordinates
         self.start = space.outputs(prior.mean)
@@ -111,10 +113,8 @@ class WeightGaussian:
         rate = np.where(np.abs(rate) * self.variances > NEGLIGIBLE / len(rate), rate, 0.0)
         vars(self).pop("root", None)
         if self.space.device is not None:
-            self._L, self.root = (
-                None,
-                inverse_root(self.prior.whitened(self.space.native_curvature(rate))),
-            )
+            self._L = None
+            self.root = inverse_root(self.prior.whitened(self.space.native_curvature(rate)))
             return
         G, root = self._points.curvature(rate), self.prior.root
         H = self.prior.whitened(G)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespoint.engines.base import Request
 from bayespoint.engines.gaussian.blocks.descent import BlockDescent
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.ep import GaussianEngine
@@ -22,6 +21,7 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
 from bayespoint.engines.gaussian.rounds import Rounds, Search
 from bayespoint.engines.gaussian.sites import TangentSites
 from bayespoint.engines.gaussian.tasks import Ending, Labels
+from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates, ProcessSpace
 
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
@@ -136,16 +136,16 @@ class LaplaceApproximation(GaussianEngine):
         space: Coordinates,
         prior: GaussianPrior,
         labels: Labels,
-        request: Request,
-        progress: Any,
-    ) -> tuple[Search, Search]:
+        start: Messages | None,
+        progress: Progress,
+    ) -> Search:
         """Find the mode of one task; see the base class."""
         gaussian = make_gaussian(space, prior, rates_are_positive=True)
-        search = Rounds(gaussian, TangentSites(labels, gaussian, self.tol))
+        search = Rounds(gaussian, TangentSites(labels, gaussian, self.tol), start)
         search.run(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
             search.run(self, progress)
-        return search, search
+        return search
 
     def joint_sites(self, labels: Labels, gaussian: Any) -> TangentClasses:
         """The messages of all classes together."""

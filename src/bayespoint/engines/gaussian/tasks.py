@@ -52,6 +52,18 @@ class Labels(NamedTuple):
     left: NDArray[np.float64]
 
 
+def begin_at(messages: Messages | None, task: int, n_points: int) -> Messages | None:
+    """Messages of one task to begin at; an error unless they are those of the same points."""
+    if messages is None:
+        return None
+    if len(messages.shift) != n_points:
+        raise ValueError(
+            f"Request.messages must be those of the {n_points} training points. Got messages of "
+            f"{len(messages.shift)} points."
+        )
+    return Messages(messages.shift[:, task], messages.rate[:, task])
+
+
 class TaskResult(NamedTuple):
     """The posterior N(mean, factor factor^T) of one task, and what came with it.
 

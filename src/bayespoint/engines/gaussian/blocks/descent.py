@@ -120,9 +120,8 @@ def visit(
     """The sites of all rows of a block at each place, and their sums: two n d^2 operations."""
     n, d = len(order.beliefs), order.design.space.n_coordinates
     new = None if sites is None else [one.copy() for one in sites]
-    sums = RoundSums(
-        np.zeros((n, d, d)), np.zeros((n, d)), *np.zeros((1, n)), *[np.zeros((2, n))], np.zeros(n)
-    )
+    of_places = [np.zeros(shape) for shape in ((n, d, d), (n, d), n, (2, n), n)]
+    sums = RoundSums(*of_places)
     for own, space, targets, weight, _ in order.design.parts(block):
         for i, place in enumerate(order.beliefs):
             labels, f = targets[:, place.task], space.outputs(place.mean)

@@ -115,7 +115,7 @@ def run_jointly(
     try:
         where = place(engine, space, n_classes, request.start, type(likelihood))
         gaussian = where.gaussian
-        search = Rounds(gaussian, engine.joint_sites(labels, gaussian))
+        search = Rounds(gaussian, engine.joint_sites(labels, gaussian), request.messages)
         with useful_threads(gaussian.width**2):
             with request.monitor.running(engine.max_iter, engine.unit):
                 search.run(engine, Progress(request.monitor))
@@ -128,10 +128,15 @@ def run_jointly(
     if request.start is not None and request.start.log_evidence is not None:
         evidence += float(request.start.log_evidence[0])
     cavities = cavity, S + gaussian.common[:, None, None]
-    learned_from = {"cavities": cavities, "messages": messages}
     posterior = JointPosterior(
-        mean, own, shared, likelihood, log_evidence=np.array([evidence]), **learned_from
+        mean,
+        own,
+        shared,
+        likelihood,
+        log_evidence=np.array([evidence]),
+        cavities=cavities,
+        messages=messages,
     )
-    error = float((f.argmax(axis=1) != codes).mean())
-    task = TaskResult(mean, own, evidence, np.empty(0), error)
+    training_error = float((f.argmax(axis=1) != codes).mean())
+    task = TaskResult(mean, own, evidence, np.empty(0), training_error)
     return posterior, run_of(engine, [task], [engine.ending(search, task.training_error)])

@@ -75,8 +75,14 @@ class MatchedClasses:
         return False
 
     def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
-        """Slopes and rates to begin with."""
-        return self.derivatives(f)
+        """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
+        if messages is None:
+            return self.derivatives(f)
+        own = np.arange(len(f)), self.codes
+        shift, rate = (one / self.weight[:, None] for one in messages)
+        self.shift, self.rate = rate * (self.noise * shift[own])[:, None] - shift, rate
+        self.shift[own] = self.rate[own] = 0.0
+        return messages.shift - coupled(messages.rate, f), messages.rate
 
     def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
         """Pi times a change of outputs."""
@@ -179,8 +185,12 @@ class TangentClasses:
         return False
 
     def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
-        """Slopes and rates to begin with."""
-        return self.derivatives(f)
+        """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
+        if messages is None:
+            return self.derivatives(f)
+        self.f, self.rate = f, messages.rate
+        self.slope = messages.shift - coupled(messages.rate, f)
+        return self.slope, self.rate
 
     def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
         """Pi times a change of outputs."""
