@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.blocks.descent import BlockDescent
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.ep import GaussianEngine
