@@ -12,6 +12,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.codings import CumulativeCoding, make_coding
 from bayespoint.codings.cumulative import LEAST
 from bayespoint.engines.base import ENGINES
+from bayespoint.reports import explain
 
 SIZES = np.array(["large", "medium", "small"])
 ORDER = np.array([2, 1, 0])
@@ -141,6 +142,15 @@ def test_perceptrons_learn_classes_that_exclude_each_other():
         clf.fit(X, y)
     with pytest.raises(ValueError, match=r"are Billiard.*, GibbsSampler, KnapsackPropagation and"):
         clf.fit(X, y)
+
+
+def test_explanations_name_rows_for_the_lowest_and_the_highest_class():
+    """Each of them has one task that speaks for it, and those between have none."""
+    X, y = stages(80)
+    clf = BayesPointClassifier(kernel="linear", multi_class="cumulative").fit(X, y)
+    told = explain(clf, X)
+    named = {int(one.label): bool(one.voices) for one in told}
+    assert len(named) == 4 and named == {0: True, 1: False, 2: False, 3: True}
 
 
 def test_two_thresholds_in_different_directions():
