@@ -1,10 +1,11 @@
-"""Ordered classes: one output with thresholds, beside machines that do not know the order.
+"""Ordered classes: one output with thresholds, or a task for each threshold, and rivals.
 
     pip install mord statsmodels
     python benchmarks/ordinal.py                       # tables of scikit-learn and statsmodels
     python benchmarks/ordinal.py --data FOLDER --splits 3 --json results.json    # and those of uci/
 
-Numbers are cut into fifths, the others are ordered by themselves: attitudes and marks. --points
+Numbers are cut into fifths, the others are ordered by themselves: attitudes and marks. Of "hurdle"
+and "slopes", thresholds have different directions, so that one output is not enough. --points
 are for training, up to 2 000 others for testing; features are scaled. All machines of bayespoint
 have the default parameters. mord's penalty is the best of six by five-fold log-loss; OrderedModel
 of statsmodels has none. What is not installed is left out.
@@ -58,6 +59,8 @@ def tables(folder: Path | None) -> Iterator[tuple[str, Callable[[], tuple[NDArra
     yield "friedman2", lambda: make_friedman2(**made, noise=100.0)
     yield "friedman3", lambda: make_friedman3(**made, noise=0.1)
     yield "linear", lambda: make_regression(**made, n_features=10, n_informative=5, noise=60.0)
+    yield "hurdle", hurdle
+    yield "slopes", slopes
     try:
         from statsmodels.datasets import anes96, fair
     except ImportError:
@@ -71,6 +74,23 @@ def tables(folder: Path | None) -> Iterator[tuple[str, Callable[[], tuple[NDArra
         yield "contraceptive, education", lambda: column("contraceptive", folder, 1, (2, 3, 4))
         yield "contraceptive, living", lambda: column("contraceptive", folder, 7, (2, 3, 4))
         yield "breast, thickness", lambda: column("breast", folder, 0, range(2, 11))
+
+
+def hurdle() -> tuple[NDArray, NDArray]:
+    """One feature says whether there is anything, and another one how much."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2200, 6))
+    some, much = 2 * X[:, :2].T + rng.normal(size=(2, 2200))
+    return X, np.where(some < 0, 0, 1 + np.digitize(much, [-1.0, 1.0]))
+
+
+def slopes() -> tuple[NDArray, NDArray]:
+    """Features count less for each higher threshold; a class is one above all that are passed."""
+    rng = np.random.default_rng(2)
+    X, noise = rng.normal(size=(2200, 6)), rng.logistic(size=(2200, 1))
+    directions = np.array([[2.0, 1.0], [1.0, 1.0], [0.21, 0.7]])
+    passed = noise < X[:, :2] @ directions.T + [2.5, 0.0, -1.5]
+    return X, np.minimum.accumulate(passed, axis=1).sum(axis=1)
 
 
 def known(frame: Any, name: str) -> tuple[NDArray, NDArray]:
@@ -131,6 +151,7 @@ def ordered_model(X: NDArray, y: NDArray, X_new: NDArray) -> NDArray | None:
 
 METHODS = {
     OURS: bayespoint("ordinal"),
+    "cumulative": bayespoint("cumulative"),
     "joint": bayespoint("joint"),
     "one_vs_rest": bayespoint("one_vs_rest"),
     "mord, LogisticAT": all_threshold,

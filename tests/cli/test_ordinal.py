@@ -42,3 +42,12 @@ def test_an_order_that_lacks_a_class_is_an_error(tmp_path):
     options = ["--target", "rating", "--model", tmp_path / "m.bpm", *FAST]
     line = error_line(invoke("train", data, *options, "--ordinal", "low,high"))
     assert "middle" in line
+
+
+def test_each_threshold_as_a_task(tmp_path):
+    data, model = write(ratings(np.array([1, 2, 3])), tmp_path / "data.csv"), tmp_path / "m.bpm"
+    files = [data, "--target", "rating", "--model", model]
+    ask_json("train", *files, *FAST, "--param", "multi_class=cumulative")
+    assert load(model)[-1].coding_.task_names == ["above 1", "above 2"]
+    found = ask_json("evaluate", data, "--model", model)
+    assert found["mean_absolute_error"] < found["baseline"]["mean_absolute_error"]

@@ -28,6 +28,7 @@ SETTINGS = {
     "ep": (ep(), {}),
     "ep in turn": (ep(schedule="sequential"), {}),
     "ep flips": (ep(label_noise=0.05), {}),
+    "ep student": (ep(likelihood="student"), {}),
     "factorised ep": (FactorisedPropagation(), {}),
     "ep one pass": (FactorisedPropagation(max_iter=1), {}),
     "ep rates": (FactorisedPropagation(max_iter=1, decay="auto"), {}),

@@ -136,11 +136,14 @@ class BayesPointClassifier(
     decision : {"bayes_point", "vote", "median"}, default="bayes_point"
         Whether predictions and probabilities are those of the mean weights, or of the majority vote
         of the classifiers (the Bayes-optimal decision). "median" is for ordered classes.
-    multi_class : {"auto", "joint", "one_vs_rest", "ordinal"} or list of labels, default="auto"
+    multi_class : {"auto", "joint", "one_vs_rest", "ordinal", "cumulative"} or list of labels, \
+            default="auto"
         "joint": several classes have one posterior, and the label is the class of the largest noisy
         output (engines "ep" and "laplace"). "one_vs_rest": one posterior for each class. "ordinal":
-        ordered classes have one output, with thresholds between them (same engines). The order is
-        that of numbers, of pandas' ordered categories, or of a list of all labels, lowest first.
+        ordered classes have one output, with thresholds between them (same engines). "cumulative":
+        ordered classes have a task "above it or not" for each class but the highest (all engines
+        but "perceptron"). The order is that of numbers or of pandas' ordered categories; a list of
+        all labels, lowest first, stands for "ordinal" with this order.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.

@@ -180,7 +180,7 @@ def train(
         whole = replace(whole, accepts_sparse=parameters.takes_sparse(problem.engine))
         temperature = find_temperature(parameters, whole.posterior, problem, before, whole.coding)
         return at_temperature(whole, temperature)
-    if problem.coding.kind not in problem.engine.kinds:
+    if not problem.engine.learns(problem.coding):
         problem = replace(problem, multi_class=OneVersusRest.name)
     is_apart = problem.coding.is_against_rest and parameters.make_kernel().is_by_class
     if is_apart and issubclass(problem.engine.space, ProcessSpace):

@@ -267,14 +267,16 @@ class Parameters(Declared):
         """The coding of so many classes."""
         given = coding_of(self.multi_class)
         wanted = given if given != "auto" else JointCoding.name
-        reason = engine.why_not(CODINGS[wanted].kind)
+        coding = CODINGS[wanted]
+        reason = engine.why_not(coding.kind)
+        if reason is None and not engine.learns(coding):
+            reason = f"{type(engine).__name__} learns each class against the rest"
         if given != "auto":
             if reason is not None:
-                kind = CODINGS[wanted].kind
-                able = [one.__name__ for one in ENGINES.values() if kind in one.kinds]
+                *some, last = sorted(one.__name__ for one in ENGINES.values() if one.learns(coding))
                 raise ValueError(
                     f"multi_class={wanted!r} is not available: {reason}. Engines that support it "
-                    f"are {' and '.join(sorted(able))}; else set multi_class='one_vs_rest'."
+                    f"are {', '.join(some)} and {last}; else set multi_class='one_vs_rest'."
                 )
             return wanted
         if reason is not None:

@@ -12,6 +12,7 @@ from bayespoint.codings.base import (
     Coding,
     make_coding,
 )
+from bayespoint.codings.cumulative import CumulativeCoding
 from bayespoint.codings.one_vs_rest import JointCoding, OneVersusRest
 from bayespoint.codings.ordinal import OrdinalCoding
 
@@ -22,12 +23,13 @@ __all__ = [
     "TEMPERATURES",
     "BinaryCoding",
     "Coding",
+    "CumulativeCoding",
     "JointCoding",
     "OneVersusRest",
     "OrdinalCoding",
     "make_coding",
 ]
 
-for coding in (BinaryCoding, JointCoding, OneVersusRest, OrdinalCoding):
+for coding in (BinaryCoding, CumulativeCoding, JointCoding, OneVersusRest, OrdinalCoding):
     CODINGS[coding.name] = coding
 MULTI_CLASS = tuple(name for name in CODINGS if name != BinaryCoding.name)  # of several classes

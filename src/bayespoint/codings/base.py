@@ -54,6 +54,8 @@ class Coding(ABC):
         The kind of its labels where single columns of them are learned, to compare kernels.
     is_against_rest : bool
         Whether each task separates one class from all others, so that it can have its own kernel.
+    is_exclusive : bool
+        Whether exactly one of several tasks says "yes".
     is_ordered : bool
         Whether it needs an order of the classes.
     in_batches : bool
@@ -71,6 +73,7 @@ class Coding(ABC):
     kind: ClassVar[Kind] = "sign"
     apart: ClassVar[Kind] = "sign"
     is_against_rest: ClassVar[bool] = False
+    is_exclusive: ClassVar[bool] = True
     is_ordered: ClassVar[bool] = False
     in_batches: ClassVar[bool] = True
     n_tasks: int
@@ -169,6 +172,10 @@ class Coding(ABC):
         is_yes = self.encode(codes) > 0
         return np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
 
+    def task_of(self, code: int) -> tuple[int, float] | None:
+        """The task that speaks for a class, and 1 if its "yes" does, else -1; None if none does."""
+        return code, 1.0
+
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         (n_classes,) = shaped(self.classes, "biufUO", "c").values()
@@ -246,6 +253,10 @@ class BinaryCoding(Coding):
         log_p = super().decision_of(probabilities)
         return log_p[:, 1:] - log_p[:, :1]
 
+    def task_of(self, code: int) -> tuple[int, float]:
+        """The only task, whose "yes" is the second class."""
+        return 0, 1.0 if code else -1.0
+
     def onnx_decision(self, log_probabilities: Any) -> Any:
         """Log-odds of the second class."""
         return log_probabilities.columns(1, 2) - log_probabilities.columns(0, 1)
@@ -270,7 +281,7 @@ def make_coding(
         The labels, sorted.
     temperature : float, default=1.0
         Divides the log-odds of the classes.
-    name : {"one_vs_rest", "joint", "ordinal"}, default="one_vs_rest"
+    name : {"one_vs_rest", "joint", "ordinal", "cumulative"}, default="one_vs_rest"
         How more than two classes are learned.
     order : ndarray of shape (n_classes,), optional
         Indices of ordered classes from the lowest to the highest, if that is not their own order.

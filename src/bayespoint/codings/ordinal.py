@@ -1,4 +1,4 @@
-"""Ordered classes, of one output with thresholds between the classes."""
+"""Ordered classes: what their codings share, and that of one output with thresholds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from bayespoint.codings.base import Coding
 from bayespoint.codings.one_vs_rest import JointCoding
 from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.attributes import need, shaped
@@ -21,15 +22,17 @@ def class_order(given: Any, y: Any, classes: NDArray) -> NDArray[np.intp]:
     The order is given as a list of labels, or it is that of pandas' ordered categories, or that of
     numbers. Text has none, and raises an error.
     """
+    name = "ordinal"
     if isinstance(given, str):
-        kind = getattr(y, "dtype", None)
+        name, kind = given, getattr(y, "dtype", None)
         given = getattr(kind, "categories", None) if getattr(kind, "ordered", False) else None
     if given is None:
         if not all(isinstance(label, Real) for label in classes.tolist()):
             raise ValueError(
-                f"multi_class='ordinal' needs classes with an order, and text has none. Got "
-                f"{classes[:5].tolist()}: list them from the lowest to the highest, as in "
-                "multi_class=['low', 'middle', 'high'], or pass y as an ordered pandas Categorical."
+                f"multi_class={name!r} needs classes with an order, and text has none. Got "
+                f"{classes[:5].tolist()}: pass y as an ordered pandas Categorical, or list them "
+                "from the lowest to the highest, as in multi_class=['low', 'middle', 'high'], "
+                "which stands for 'ordinal'."
             )
         return np.arange(len(classes))
     places = {label: place for place, label in enumerate(classes.tolist())}
@@ -42,7 +45,81 @@ def class_order(given: Any, y: Any, classes: NDArray) -> NDArray[np.intp]:
     return np.array(order, dtype=np.intp)
 
 
-class OrdinalCoding(JointCoding):
+class OrderedCoding(Coding):
+    """What codings of ordered classes share: the order, medians, and shares between thresholds.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temperature : float, default=1.0
+        Divides the logarithms; above 1 probabilities are more even.
+    order : ndarray of shape (n_classes,), optional
+        Indices of the classes from the lowest to the highest; by default that of the labels.
+    """
+
+    is_ordered = True
+    in_batches = False
+
+    def __init__(
+        self, classes: NDArray, temperature: float = 1.0, order: NDArray | None = None
+    ) -> None:
+        super().__init__(classes, temperature)
+        self.order = np.arange(len(classes)) if order is None else order
+
+    @property
+    def ranks(self) -> NDArray[np.intp]:
+        """The place of each class in the order."""
+        return np.argsort(self.order)
+
+    def at(self, temperature: float) -> Self:
+        """The same at another temperature."""
+        return type(self)(self.classes, temperature, self.order)
+
+    def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
+        """The class of the largest score, or the median; of margins, that of their signs."""
+        if scores.shape[-1] < len(self.classes):
+            return self.order[(scores > 0).sum(axis=-1)]
+        if rule != "median":
+            return scores.argmax(axis=-1)
+        below = softmax(scores[..., self.order], axis=-1).cumsum(axis=-1)
+        return self.order[(below[..., :-1] < 0.5).sum(axis=-1)]
+
+    def vote_shares(self, yes: NDArray) -> NDArray[np.float64]:
+        """Shares of the classifiers between two thresholds, from those above each."""
+        ends = np.ones((*yes.shape[:-1], 1))
+        above = -np.sort(-yes, axis=-1)  # those of separate tasks may cross
+        return -np.diff(np.concatenate([ends, above, 0 * ends], axis=-1))[..., self.ranks]
+
+    def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Share of the samples that predict each class: by how many outputs are positive."""
+        decided = self.decide(outputs)[..., None] == np.arange(len(self.classes))
+        return decided.mean(axis=1)
+
+    def task_of(self, code: int) -> tuple[int, float] | None:
+        """The first task speaks against the lowest class, the last one for the highest."""
+        rank, last = int(self.ranks[code]), self.n_tasks - 1
+        if rank == 0:
+            return 0, -1.0
+        return (last, 1.0) if rank == len(self.classes) - 1 or last == 0 else None
+
+    def onnx_class(self, decision: Any, log_odds: Any, rule: str = "bayes_point") -> Any:
+        """The index of the predicted class, as a node of an ONNX graph."""
+        if rule != "median":
+            return super().onnx_class(decision, log_odds)
+        share = log_odds.exp().take(self.order)
+        below = (share / share.sum(1)) @ np.triu(np.ones((len(self.order),) * 2))[:, :-1]
+        rank = (0.5 - below).is_positive().sum(1, keep=False).as_integers()
+        return rank.graph.add("Gather", self.order.astype(np.int64), rank, axis=0)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        super().check_state()
+        shaped(self.order, "i", "c", c=len(self.classes))
+        need((np.sort(self.order) == np.arange(len(self.order))).all(), "its order is none")
+
+
+class OrdinalCoding(OrderedCoding, JointCoding):
     r"""Ordered classes: one output, and a threshold between each class and the next.
 
     Answers are the logarithms of the probabilities of all classes, from the lowest to the highest.
@@ -74,19 +151,6 @@ class OrdinalCoding(JointCoding):
     kind = "interval"
     n_tasks = 1
     apart = "interval"
-    is_ordered = True
-    in_batches = False
-
-    def __init__(
-        self, classes: NDArray, temperature: float = 1.0, order: NDArray | None = None
-    ) -> None:
-        super().__init__(classes, temperature)
-        self.order = np.arange(len(classes)) if order is None else order
-
-    @property
-    def ranks(self) -> NDArray[np.intp]:
-        """The place of each class in the order."""
-        return np.argsort(self.order)
 
     @property
     def task_names(self) -> list[str]:  # type: ignore[override]
@@ -98,10 +162,6 @@ class OrdinalCoding(JointCoding):
         """The labels in their order."""
         return self.classes[self.order].tolist()
 
-    def at(self, temperature: float) -> Self:
-        """The same at another temperature."""
-        return type(self)(self.classes, temperature, self.order)
-
     def encode(self, codes: NDArray) -> NDArray[np.int16]:  # type: ignore[override]
         """The rank of the class of each point."""
         return self.ranks[codes][:, None].astype(np.int16)
@@ -109,24 +169,6 @@ class OrdinalCoding(JointCoding):
     def log_odds(self, log_yes: Any, log_no: Any) -> Any:
         """Log-probabilities of the classes, as the labels are sorted."""
         return super().log_odds(log_yes, log_no).take(self.ranks, axis=-1)
-
-    def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
-        """The class of the largest score, or the median; of margins, that of their signs."""
-        if scores.shape[-1] < len(self.classes):
-            return self.order[(scores > 0).sum(axis=-1)]
-        if rule != "median":
-            return scores.argmax(axis=-1)
-        below = softmax(scores[..., self.order], axis=-1).cumsum(axis=-1)
-        return self.order[(below[..., :-1] < 0.5).sum(axis=-1)]
-
-    def vote_shares(self, yes: NDArray) -> NDArray[np.float64]:
-        """Shares of the classifiers between two thresholds, from those above each."""
-        ends = np.ones((*yes.shape[:-1], 1))
-        return -np.diff(np.concatenate([ends, yes, 0 * ends], axis=-1))[..., self.ranks]
-
-    def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
-        """Share of the samples between two thresholds."""
-        return self.vote_shares((outputs > 0).mean(axis=1))
 
     def right_answers(self, probabilities: NDArray, codes: NDArray) -> NDArray[np.float64]:
         """The logarithms of the probabilities, in the order of the classes."""
@@ -141,18 +183,3 @@ class OrdinalCoding(JointCoding):
         """Log-odds of each class against all others, in the order of the classes."""
         rest = (1.0 - log_probabilities.exp()).at_least(TINY).log()
         return (log_probabilities - rest).take(self.order)
-
-    def onnx_class(self, decision: Any, log_odds: Any, rule: str = "bayes_point") -> Any:
-        """The index of the predicted class, as a node of an ONNX graph."""
-        if rule != "median":
-            return super().onnx_class(decision, log_odds)
-        share = log_odds.exp().take(self.order)
-        below = (share / share.sum(1)) @ np.triu(np.ones((len(self.order),) * 2))[:, :-1]
-        rank = (0.5 - below).is_positive().sum(1, keep=False).as_integers()
-        return rank.graph.add("Gather", self.order.astype(np.int64), rank, axis=0)
-
-    def check_state(self) -> None:
-        """Raise an error if the stored attributes are invalid."""
-        super().check_state()
-        shaped(self.order, "i", "c", c=len(self.classes))
-        need((np.sort(self.order) == np.arange(len(self.order))).all(), "its order is none")

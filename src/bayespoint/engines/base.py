@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bayespoint.codings import Coding
 from bayespoint.likelihoods.base import Kind
 from bayespoint.posteriors import Posterior
 from bayespoint.tools.attributes import integer, need
@@ -226,6 +227,9 @@ class Engine(BaseEstimator):
         (``partial_fit``).
     kinds : tuple of str
         Kinds of labels from which it learns (``request.kind``).
+    needs_exclusive : bool
+        Whether it learns several tasks only if exactly one of them says "yes", as of classes
+        against the rest.
     needs : tuple of str
         Verbs of likelihoods that it needs, such as "site"; see
         :class:`~bayespoint.likelihoods.Likelihood`.
@@ -272,6 +276,7 @@ class Engine(BaseEstimator):
     leaves_groups_out: ClassVar[bool] = False
     basis_noise: float | None = None
     kinds: ClassVar[tuple[Kind, ...]] = ("sign",)
+    needs_exclusive: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     weighs_rows: ClassVar[bool] = True
     has_evidence_gradient: ClassVar[bool] = False
@@ -343,6 +348,11 @@ class Engine(BaseEstimator):
         if kind in self.kinds:
             return None
         return f"{type(self).__name__} learns one class after another"
+
+    @classmethod
+    def learns(cls, coding: Coding | type[Coding]) -> bool:
+        """Whether it learns from the labels of a coding, with its default parameters."""
+        return coding.kind in cls.kinds and (coding.is_exclusive or not cls.needs_exclusive)
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""

@@ -197,9 +197,9 @@ class SampledPosterior(Samples):
 
     def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:
         """Scores of the classes: those of the Bayes point are its decisions, which are log-odds."""
-        if rule != "bayes_point":
-            return super().scores(decision, rule, coding)
-        return decision if coding.n_tasks == 1 else decision / coding.temperature
+        if rule == "bayes_point" and coding.is_against_rest:
+            return decision / coding.temperature
+        return super().scores(decision, rule, coding)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

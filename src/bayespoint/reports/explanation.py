@@ -301,13 +301,15 @@ def pushes(clf: Any, row: Any, code: int, names: list[str], typical: Sequence[An
 
 def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     """What each training row adds to the output of one row, the largest first."""
-    number = 0 if model.coding.n_tasks == 1 else code
+    spoken = model.coding.task_of(code)
+    if spoken is None:
+        return []
+    number, sign = spoken
     parts = [(weight, *tasks[number]) for weight, _, tasks in members(model)]
     if model.training is None or any(getattr(one[2], "messages", None) is None for one in parts):
         return []
     problem = model.training[1]
     scaled = points if model.scaling is None else model.scaling.transform(points)
-    sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
     for weight, space, member, task in parts:
         Z = space.labelled(problem.points)

@@ -113,6 +113,20 @@ def test_knapsack(kernel):
     check_equal(*fitted(2, engine="knapsack", kernel=kernel))
 
 
+@pytest.mark.parametrize("decision", ["bayes_point", "median"])
+@pytest.mark.parametrize("multi_class", ["ordinal", "cumulative"])
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_ordered_classes(kernel, multi_class, decision):
+    X, y, new = points(3)
+    _, codes = np.unique(y, return_inverse=True)
+    clf = BayesPointClassifier(kernel=kernel, multi_class=multi_class, decision=decision)
+    clf.fit(X, codes)
+    label, probabilities = run(to_onnx(clf), new)
+    expected = clf.predict_proba(new)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-5)
+    assert (label == clf.predict(new)).mean() > 0.99  # some are ties in single precision
+
+
 def test_diagonal_covariance():
     check_equal(*fitted(3, engine=FactorisedPropagation(), kernel="linear"))
 

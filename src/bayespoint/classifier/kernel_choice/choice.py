@@ -171,7 +171,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
         n_tasks=problem.coding.n_tasks,
-        joint=problem.coding.kind == "class",
+        joint=not problem.coding.is_against_rest,
     )
     chosen = (parameters.engine, parameters.ridge, parameters.temperature)
     any_engine = chosen == ("auto", 0, "auto")
@@ -183,7 +183,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     weighed = list(zip(blend.share, course.tried, strict=True))
     reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
     reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
-    if any_engine and course.clock.left > 0 and problem.coding.apart in PermutedPerceptron.kinds:
+    is_of_signs = problem.coding.apart in PermutedPerceptron.kinds
+    can_be_perceptrons = is_of_signs and problem.coding.is_exclusive
+    if any_engine and course.clock.left > 0 and can_be_perceptrons:
         ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
         found = best_perceptron(problem, course.some, gamma, train, ours)
         if found is not None:

@@ -96,6 +96,7 @@ class PermutedPerceptron(Engine):
 
     alias = "perceptron"
     weighs_rows = False  # without a ridge
+    needs_exclusive = True  # for the log-odds of first visits
     space = DualSpace
     device_space = DeviceSpace
     is_random = True

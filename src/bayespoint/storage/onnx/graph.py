@@ -135,6 +135,11 @@ def exp(x: Value, out: Any = None) -> Value:
     return x.exp()
 
 
+def log(x: Value) -> Value:
+    """The natural logarithm."""
+    return x.log()
+
+
 def clip(x: Value, low: float, high: float | None) -> Value:
     """The value, or a bound that it exceeds."""
     return x.at_least(low) if high is None else x.at_most(high).at_least(low)
