@@ -58,10 +58,11 @@ def answer(
         if model.decision != self.decision:  # it was set after the fit
             model = replace(model, decision=self.decision)
             vars(model)["quick"] = self.model_.quick  # it does not depend on the decision
-        if not isinstance(X, np.ndarray) or self.device is not None:
-            return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
-        points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
-        return method(model, points, *args, **kwargs)
+        with watch(current_monitor(self.verbose)):
+            if not isinstance(X, np.ndarray) or self.device is not None:
+                return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
+            points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
+            return method(model, points, *args, **kwargs)
 
     return of_classifier
 
