@@ -130,7 +130,9 @@ def test_probabilities_by_a_slow_sum():
         for rate in (np.arange(250) + 0.5) / 500:
             wrong = np.array([(q[i].sum() - q[i, y]) / 2 * rate for i, y in enumerate(codes)])
             right = (1 - rate) * q[np.arange(60), codes]
-            weight = np.prod(10 * (right + wrong)) * (1 - rate) ** 8 * np.exp(-((log_s / 0.7) ** 2) / 2)
+            weight = (
+                np.prod(10 * (right + wrong)) * (1 - rate) ** 8 * np.exp(-((log_s / 0.7) ** 2) / 2)
+            )
             total += weight
             flipped += weight * wrong / (right + wrong)
     np.testing.assert_allclose(flip_probabilities(p, codes), flipped / total, atol=0.01)

@@ -33,7 +33,9 @@ def test_suspects(tmp_path):
     assert written["suspect"].tolist() == [True] + 58 * [False]
     shown = succeed("suspects", data, *options).output
     assert "1 suspect label among 59; about 1 are expected to be wrong." in shown
-    first, line, second = (shown.index(words) for words in ("Suspect:", "Not suspect:", "1 suspect"))
+    first, line, second = (
+        shown.index(words) for words in ("Suspect:", "Not suspect:", "1 suspect")
+    )
     above, below = shown[first:line].split(), shown[line:second].split()
     assert above.count("fruit") == 1  # the line is drawn after one row, which is row 9
     assert "9" in above

@@ -75,7 +75,7 @@ class SuspectLabels:
     @classmethod
     def of(cls, p: NDArray, codes: NDArray, classes: NDArray | None = None) -> SuspectLabels:
         """From probabilities that do not know the labels, and the columns of the labels."""
-        rows, n_classes = np.arange(len(codes)), p.shape[1]
+        rows = np.arange(len(codes))
         own, others = p[rows, codes], p.copy()
         others[rows, codes] = -1.0
         best = others.argmax(axis=1)
@@ -124,11 +124,14 @@ def flip_probabilities(p: NDArray, codes: NDArray) -> NDArray[np.float64]:
     weight[weight < NEGLIGIBLE] = 0.0
     weight /= weight.sum()
     probability = np.zeros(len(codes))
-    for t in np.flatnonzero(weight.any(axis=1)):
-        own, wrong = right_and_wrong(scores, codes, sharper[t])
-        for r in np.flatnonzero(weight[t]):
-            given = np.maximum((1 - rates[r]) * own + rates[r] * wrong, TINY)
-            probability += weight[t, r] * rates[r] * wrong / given
+    for log_sharpness, weights in zip(sharper, weight, strict=True):
+        if not weights.any():
+            continue
+        own, wrong = right_and_wrong(scores, codes, log_sharpness)
+        for share, rate in zip(weights, rates, strict=True):
+            if share > 0:
+                given = np.maximum((1 - rate) * own + rate * wrong, TINY)
+                probability += share * rate * wrong / given
     return probability
 
 
