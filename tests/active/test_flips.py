@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from bayespoint import BayesPointClassifier
-from bayespoint.active import SuspectLabels, suspect_labels
+from bayespoint.active import SuspectLabels, suspect_labels, suspects
 from bayespoint.active.suspects import flip_probabilities, left_out_probabilities
 
 N, N_DRAWS, RATES = 200, 6, (0.05, 0.1)
@@ -115,6 +115,23 @@ def test_the_line_is_at_one_half():
     np.testing.assert_array_equal(found.is_suspect, found.probability > 0.5)
     assert found.is_suspect.tolist() == [True] + 99 * [False]
     assert not SuspectLabels.of(p[:19], codes[:19]).is_suspect.any()  # too early
+
+
+def test_no_labels():
+    found = SuspectLabels.of(np.empty((0, 2)), np.empty(0, dtype=int))
+    assert (len(found.order), found.flip_rate) == (0, 0.0)
+
+
+def test_rates_of_many_labels_are_learned_from_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([0.3, 0.3], 9000)
+    codes = (rng.random(9000) < q[:, 1]).astype(int)
+    flip = rng.random(9000) < 0.1
+    codes[flip] = 1 - codes[flip]
+    by_some = flip_probabilities(q, codes)
+    monkeypatch.setattr(suspects, "ENOUGH", 9000)
+    np.testing.assert_allclose(by_some, flip_probabilities(q, codes), atol=0.05)
+    assert abs(by_some.mean() - 0.1) < 0.02
 
 
 def test_probabilities_by_a_slow_sum():

@@ -84,7 +84,7 @@ class SuspectLabels:
         is_suspect = (probability > LINE) & (len(codes) >= EARLY)
         suggested = best if classes is None else classes[best]
         order = np.lexsort((own, -probability))
-        rate = float(probability.mean())
+        rate = float(probability.sum() / max(1, len(codes)))
         return cls(order, own, score, probability, suggested, is_suspect, rate)
 
 
@@ -107,8 +107,8 @@ def flip_probabilities(p: NDArray, codes: NDArray) -> NDArray[np.float64]:
         Probability of each label of being wrong.
     """
     scores = np.log(np.maximum(p, TINY))
-    some = slice(None, None, -(-len(codes) // ENOUGH))
-    n_copies = len(codes) / len(codes[some])
+    some = slice(None, None, max(1, -(-len(codes) // ENOUGH)))
+    n_copies = len(codes) / max(1, len(codes[some]))
     roots = (np.arange(N_RATES) + 0.5) / N_RATES  # more small rates than large ones
     rates = MOST_FLIPS * roots**2
     sharper = SHARPEST * (np.arange(N_TEMPERATURES) + 0.5) / N_TEMPERATURES
