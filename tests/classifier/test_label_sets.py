@@ -286,6 +286,16 @@ def test_full_sets_have_progress_and_an_end():
     )
 
 
+def test_verbose_shows_progress(capsys):
+    X, y = draw(np.random.default_rng(0), 30)
+    clf = BayesPointClassifier(kernel="linear").fit(X, y)
+    clf.predict_set(X[:3])
+    assert not capsys.readouterr().err
+    clf.set_params(verbose=1).predict_set(X[:3])
+    label_sets(clf, X[:3])
+    assert capsys.readouterr().err.count("3 rows") == 2
+
+
 def test_sets_where_rounding_hides_the_prior():
     X, y = draw(np.random.default_rng(0), 40)
     engine = ExpectationPropagation(prior_scale=1e9)

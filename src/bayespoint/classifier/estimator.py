@@ -58,11 +58,21 @@ def answer(
         if model.decision != self.decision:  # it was set after the fit
             model = replace(model, decision=self.decision)
             vars(model)["quick"] = self.model_.quick  # it does not depend on the decision
+        if not isinstance(X, np.ndarray) or self.device is not None:
+            return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
+        return method(model, points, *args, **kwargs)
+
+    return of_classifier
+
+
+def watched(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of classifiers that shows its progress, as ``verbose`` says."""
+
+    @wraps(method)
+    def of_classifier(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with watch(current_monitor(self.verbose)):
-            if not isinstance(X, np.ndarray) or self.device is not None:
-                return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
-            points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
-            return method(model, points, *args, **kwargs)
+            return method(self, *args, **kwargs)
 
     return of_classifier
 
@@ -328,7 +338,7 @@ class BayesPointClassifier(
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
-    predict_set = answer(predict_set)
+    predict_set = watched(answer(predict_set))
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)
