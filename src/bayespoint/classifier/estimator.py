@@ -66,6 +66,17 @@ def answer(
     return of_classifier
 
 
+def watched(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of classifiers that shows its progress, as ``verbose`` says."""
+
+    @wraps(method)
+    def of_classifier(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with watch(current_monitor(self.verbose)):
+            return method(self, *args, **kwargs)
+
+    return of_classifier
+
+
 def has_samples(classifier: Any) -> bool:
     """Whether the posterior of a classifier consists of samples."""
     return classifier.model_.posterior.n_samples is not None
@@ -330,7 +341,7 @@ class BayesPointClassifier(
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
-    predict_set = answer(predict_set)
+    predict_set = watched(answer(predict_set))
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)

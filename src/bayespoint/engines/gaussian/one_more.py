@@ -105,10 +105,9 @@ class OneMore:
             pull = root.T @ (root @ mean) - Z.T @ self.shift
             root = inverse_root((precision + precision.T) / 2)
         except np.linalg.LinAlgError:
-            raise ValueError(
+            raise np.linalg.LinAlgError(
                 "Labels tell so much more of the weights than the prior that rounding hides the "
-                "prior. Remedy: standardize=True, a smaller prior_scale, or for label sets "
-                "calibration=(X, y), rows that were not learned from."
+                "prior."
             ) from None
         return GaussianPrior(root @ (root.T @ pull), root)
 
