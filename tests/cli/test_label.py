@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.labelling import Client, digits_pool
 from tests.helpers.running import error_line, invoke, loans, succeed, write
 
-from bayespoint.active.labelling.items import png
+from bayespoint.active.labelling.pictures import png
 from bayespoint.active.labelling.server import LabelServer
 from bayespoint.cli.commands import label as module
 

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.labelling import make_session
 
 from bayespoint.active.labelling import server as module
-from bayespoint.active.labelling.items import Items, PictureError, media_type, picture_path, png
+from bayespoint.active.labelling.items import Items
 from bayespoint.active.labelling.server import LabelServer
 
 
@@ -255,80 +255,6 @@ def test_a_port_in_use(served, tmp_path):
 
 
 # Pictures ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Pictures inside of the folder of a pool, and others outside."""
-    pool = tmp_path / "pool"
-    (pool / "inner").mkdir(parents=True)
-    picture = png(np.arange(16, dtype=np.uint8).reshape(4, 4))
-    for path in (pool / "a.png", pool / "inner" / "b.png", tmp_path / "secret.png"):
-        path.write_bytes(picture)
-    (pool / "link.png").symlink_to(tmp_path / "secret.png")
-    (pool / "way").symlink_to(tmp_path)
-    (pool / "circle.png").symlink_to(pool / "circle.png")
-    (pool / "to").symlink_to(pool / "fro")
-    (pool / "fro").symlink_to(pool / "to")
-    (pool / "script.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    return pool
-
-
-OUTSIDE = [
-    "../secret.png",
-    "inner/../../secret.png",
-    "link.png",
-    "way/secret.png",
-    "/etc/passwd",
-    "..",
-    "inner/../..",
-    "//etc/passwd",
-]
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_files_outside_of_the_folder_are_refused(folder, name):
-    with pytest.raises(PictureError, match="outside the folder"):
-        picture_path(folder, name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "no.png", "a.png\0.jpg", "x" * 5000, "inner", "nan", "circle.png", "to", "fro/a.png"],
-)
-def test_names_that_are_no_files(folder, name):
-    with pytest.raises(PictureError):
-        picture_path(folder, name)
-
-
-def test_pictures_are_served(folder):
-    names = ["a.png", "inner/b.png", str(folder / "a.png"), "script.svg", *OUTSIDE]
-    pytest.importorskip("PIL")
-    items = Items(pd.DataFrame({"file": names}), "pool", folder, "image", ["file"])
-    assert items.usable.tolist() == [0, 1, 2]
-    assert "row 4, 'script.svg': the file is not a PNG" in items.problem
-    for row in (0, 1, 2):
-        kind, content = items.picture(row)
-        assert kind == "image/png" and content.startswith(b"\x89PNG")
-    for row in range(3, len(names)):  # scripts in SVG, and files of others
-        with pytest.raises(PictureError):
-            items.picture(row)
-    with pytest.raises(PictureError):
-        media_type(b"<svg>")
-
-
-@pytest.mark.parametrize("length", [8, 40, 200])
-def test_a_picture_that_cannot_be_decoded_is_named_and_left_out(tmp_path, length):
-    pytest.importorskip("PIL")
-    whole = png(np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8))
-    (tmp_path / "whole.png").write_bytes(whole)
-    (tmp_path / "torn.png").write_bytes(whole[:length])
-    names = pd.DataFrame({"file": ["whole.png", "torn.png"]})
-    items = Items(names, "pool", tmp_path, "image", ["file"])
-    assert items.usable.tolist() == [0]
-    assert items.problem == "row 2, 'torn.png': the file cannot be decoded"
-    with pytest.raises(PictureError):
-        items.picture(1)
 
 
 def test_pixels_become_a_picture():

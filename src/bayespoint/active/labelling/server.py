@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bayespoint.active.labelling.items import PictureError
+from bayespoint.active.labelling.pictures import PictureError
 from bayespoint.active.labelling.session import RequestError, Session
 from bayespoint.exceptions import one_line
 
