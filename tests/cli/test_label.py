@@ -256,6 +256,33 @@ def test_one_class_gives_no_model(person, tmp_path):
     assert (pd.read_csv(tmp_path / "pool.labelled.csv")["label"] == "yes").all()
 
 
+def test_a_journal_that_is_emptied_meanwhile(person, tmp_path):
+    """No answer is accepted any more, and the results and a copy have all that were."""
+    table = loans(40)
+    pool = write(table.drop(columns="repaid"), tmp_path / "pool.csv")
+    person.truth, person.n = table["repaid"].tolist(), 6
+    journal, refused = tmp_path / "pool.labels.jsonl", []
+
+    def empty(client):
+        journal.write_bytes(b"")
+        row = client.get("begin")["item"]["row"]
+        body = json.dumps({"tab": "one", "row": row, "label": "yes"}).encode()
+        refused.append(client.request("POST", f"/{client.token}/answer", body)[0])
+
+    person.then = empty
+    result = succeed("label", pool, "--classes", "no,yes")
+    copy = tmp_path / "pool.labels.rescued.jsonl"
+    assert refused == [507]
+    assert (
+        "warning: another program changed the journal" in result.stderr
+        and str(copy) in result.stderr
+    )
+    assert pd.read_csv(tmp_path / "pool.labelled.csv")["label"].notna().sum() == 6
+    copy.replace(journal)
+    person.then = lambda client: None
+    assert "6 answers already; continuing" in succeed("label", pool, "--classes", "no,yes").stderr
+
+
 # Bad input ---------------------------------------------------------------------------------------
 
 

@@ -147,7 +147,7 @@ def test_a_deleted_journal_is_said(served):
     served.server.session._journal.path.unlink()
     body = json.dumps({"tab": "one", "row": row, "label": "no"}).encode()
     status, _, content = served.request("POST", f"/{served.token}/answer", body)
-    assert status == 507 and b"was deleted" in content
+    assert status == 507 and b"another program renamed, deleted or changed the journal" in content
     assert served.get("state")["labels"] == 0
 
 

@@ -265,7 +265,14 @@ class Work(NamedTuple):
         """Write the results, and return what they are and where."""
         n_labels = len(self.session.answers.labels())
         machine = self.session.final_machine()
-        self.session.end()
+        copy = self.session.end()
+        if copy is not None:
+            notes.warn(
+                [
+                    f"another program changed the journal while it was open: all answers are in "
+                    f"{copy}. Give it the name of the journal to continue with it"
+                ]
+            )
         ends = (self.suffix, ".bpm", ".json")
         table, model, tasks = (Path(f"{self.stem}.labelled{end}") for end in ends)
         self.write_table(table)
