@@ -115,7 +115,7 @@ def test_one_sample():
         (np.zeros(60), "must not be all zero: rows of weight 0 are ignored"),
         (np.ones(60) + 0j, "must be real numbers"),
         (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
-        (["a"] * 60, "could not convert string to float: 'a'"),
+        (["a"] * 60, r"must be real numbers\. Got 'a' \(str\) at row 0"),
         (Y.astype(float), r"Got one class, 1, in \d+ rows of positive weight"),
     ],
     ids=[

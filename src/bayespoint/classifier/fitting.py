@@ -33,6 +33,7 @@ from bayespoint.spaces import BasisSpace, ProcessSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
+from bayespoint.tools.tables import supported
 
 FEW_ROWS = 2000  # training rows that a model refers to, as long as it is in memory
 
@@ -52,7 +53,7 @@ def pose(
     With ``reset``, the classifier is told the number and the names of the features; otherwise
     they must be those that it knows.
     """
-    was_sparse, X = issparse(X), parameters.dense_if_small(X)
+    was_sparse, X = issparse(X), parameters.dense_if_small(supported(X))
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
     points, labels, table = validated(
