@@ -355,6 +355,20 @@ def test_one_constant_feature_changes_nothing_of_importance():
     assert clf.score(np.c_[X, np.full(60, 3.0)], Y) > 0.9
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-308, 1e-250])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"standardize": False}, {"kernel": "rbf"}, {"engine": "laplace"}], ids=str
+)
+def test_a_column_of_numbers_near_zero(size, parameters):
+    """No warning of NumPy, and no error about a gamma that nobody set."""
+    rng = np.random.default_rng(0)
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    for y, column in ((Y, rng.normal(size=60)), (labels, np.arange(60) == 3)):
+        points = np.c_[X, column * size]
+        clf = silent(points, y, **parameters)
+        assert clf.score(points, y) > 0.6
+
+
 def test_zero_rows():
     zeros = np.where(np.arange(60)[:, None] < 5, 0, X)
     fails(
