@@ -18,6 +18,7 @@ from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, to_numpy
+from bayespoint.tools.tables import weight_numbers
 from bayespoint.tools.validation import check_classification_targets, column_or_1d, missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
@@ -257,9 +258,7 @@ def weights(
     """
     if sample_weight is None and class_weight is None:
         return None, None
-    if np.asarray(sample_weight).dtype.kind == "c":
-        raise ValueError("Sample weights must be real numbers. Got complex ones.")
-    of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    of_sample = np.ones(len(labels)) if sample_weight is None else weight_numbers(sample_weight)
     if of_sample.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array. Got shape {of_sample.shape}.")
     check_consistent_length(labels, of_sample)

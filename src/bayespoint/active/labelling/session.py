@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,11 +197,14 @@ class Session:
         """The classifier of all labels; None if they are of one class only."""
         return self.learner.final(self.labels())
 
-    def end(self) -> None:
-        """End the learner and close the journal."""
+    def end(self) -> Path | None:
+        """End the learner and close the journal; returns its copy if others have changed it."""
         self.learner.end()
         with self._lock:
-            self._journal.close()
+            try:
+                return self._journal.rescue()
+            finally:
+                self._journal.close()
 
     # Inside -------------------------------------------------------------------------------------
 

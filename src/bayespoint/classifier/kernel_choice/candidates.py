@@ -39,6 +39,7 @@ NEARLY_LINEAR = 0.05  # their gamma, times the number of features
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
 ONE_UNIT = 20.0  # ratio of ranges up to which features have the same unit, such as pixels
+NO_SPREAD = 1e-12  # range of a feature, as a share of the largest one, up to which it is constant
 WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
@@ -247,7 +248,9 @@ def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.flo
 
 def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
     """Factors of features that give all the same unit, or the same range if units differ."""
-    varies, scale = reach > 0, scale / scale.max()  # only ratios count, and products overflow
+    # Rounding errors, and a spread below all others, do not vary: their factors would overflow.
+    varies = reach > NO_SPREAD * reach.max(initial=0.0)
+    scale = scale / scale.max()  # only ratios count, and products overflow
     given = (reach * scale)[varies]
     is_common = len(given) > 0 and given.max() <= ONE_UNIT * given.min()
     factor = scale if is_common else 1 / np.where(varies, reach, 1.0)
