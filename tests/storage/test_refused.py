@@ -188,14 +188,14 @@ def test_other_formats(tmp_path, data):
     manifest["libraries"]["bayespoint"] = "9.9"
     for number, remedy in (
         (1, "Fit and save the model again"),
-        (4, "Fit and save the model again"),
+        (5, "Fit and save the model again"),
         (7, "Upgrade bayespoint"),
     ):
         manifest["format_version"] = number
         for reader in (bayespoint.load, describe):
             found = complaint(tmp_path, forged(contents, manifest), reader)
             assert f"written by bayespoint 9.9 in format {number}" in found
-            assert f"reads format 5. {remedy}" in found
+            assert f"reads format 6. {remedy}" in found
     # The sentence must come even if nothing else is as it is today.
     strange = {"format": manifest["format"], "format_version": 7}
     found = complaint(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class Posterior(ABC):
     """
 
     # Of training points: files stay small. And what is on a device.
-    not_stored: tuple[str, ...] = (
+    not_stored: ClassVar[tuple[str, ...]] = (
         "left_out_log_probability",
         "messages",
         "_later",

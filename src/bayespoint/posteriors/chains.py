@@ -57,6 +57,11 @@ class ChainPosterior(Samples):
     0.82
     """
 
+    n_chains: int
+    n_draws: int
+    log_evidence_error: NDArray[np.float64]
+    _mean: NDArray[np.float64]
+
     def __init__(
         self,
         chains: NDArray[np.float64],
