@@ -197,7 +197,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        return self.coding.probabilities(*self._log_probability(X))
+        return numbers(self.coding.probabilities(*self._log_probability(X)))
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, finite also where these round to 0.
@@ -207,7 +207,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self.coding.log_probabilities(*self._log_probability(X))
+        return numbers(self.coding.log_probabilities(*self._log_probability(X)))
 
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
@@ -359,15 +359,7 @@ class Model:
                 except RuntimeError:
                     with memory_errors_in_words(getattr(points, "device", None)):
                         raise
-        answers = np.concatenate(found, dtype=np.float64)
-        lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
-        if lost.any():
-            raise ValueError(
-                f"Predictions for {lost.sum()} of {len(lost)} rows overflow, beginning with "
-                f"row {lost.argmax()}. Scale the features; new rows must have about the scale "
-                "of the training rows."
-            )
-        return answers
+        return numbers(np.concatenate(found, dtype=np.float64))
 
     def _decisions(self, X: ArrayLike) -> NDArray:
         """Decisions of all tasks, (n, n_tasks)."""
@@ -375,7 +367,8 @@ class Model:
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
-        return self.posterior.scores(self._decisions(X), self.decision, self.coding)
+        scores = self.posterior.scores(self._decisions(X), self.decision, self.coding)
+        return numbers(scores)
 
     def _log_probability(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Log-probabilities of yes and no, each (n, n_tasks)."""
@@ -389,6 +382,18 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
+
+
+def numbers(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Answers for rows; raise an error if some of them are NaN."""
+    lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
+    if lost.any():
+        raise ValueError(
+            f"Predictions for {lost.sum()} of {len(lost)} rows overflow, beginning with row "
+            f"{lost.argmax()}. Scale the features; new rows must have about the scale of the "
+            "training rows."
+        )
+    return answers
 
 
 def chunks(X: Any, size: int = CHUNK) -> list[Any]:
