@@ -197,7 +197,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        return numbers(self.coding.probabilities(*self._log_probability(X)))
+        return self.coding.probabilities(*self._log_probability(X))
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, finite also where these round to 0.
@@ -207,7 +207,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return numbers(self.coding.log_probabilities(*self._log_probability(X)))
+        return self.coding.log_probabilities(*self._log_probability(X))
 
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
@@ -367,12 +367,16 @@ class Model:
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
-        scores = self.posterior.scores(self._decisions(X), self.decision, self.coding)
-        return numbers(scores)
+        decisions = self._decisions(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return numbers(self.posterior.scores(decisions, self.decision, self.coding))
 
     def _log_probability(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Log-probabilities of yes and no, each (n, n_tasks)."""
-        return self.posterior.log_probability(self._decisions(X), self.decision)
+        decisions = self._decisions(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_yes, log_no = self.posterior.log_probability(decisions, self.decision)
+        return numbers(log_yes), numbers(log_no)
 
     def _draw(self, n_samples: int, random_state: Seed) -> NDArray:
         """Classifiers drawn from the posterior, (n_coordinates, n_samples, n_tasks)."""

@@ -24,6 +24,7 @@ from bayespoint.classifier.calibration import LOG_TEMPERATURES
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import DECISIONS
+from bayespoint.engines import get_engine
 from bayespoint.exceptions import held_warnings, one_line
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
 from bayespoint.storage.declared import declared, evaluated, fits
@@ -54,6 +55,7 @@ def classifier(value: BayesPointClassifier) -> None:
     need(value.decision in DECISIONS, "its decision is unknown")
     if "model_" not in vars(value):
         return
+    get_engine(value.engine)  # an error if there is none of this name
     model = value.model_
     n_columns = count_columns(model)
     need(value.n_features_in_ == n_columns, "its model has another number of features")
@@ -109,6 +111,7 @@ def check_facts(value: Model) -> None:
     for name, one in facts.get("chosen_params", {}).items():
         is_parameter = name in PARAMETERS and fits(one, PARAMETERS[name])
         need(is_parameter, f"the parameter {name!r:.80} that it has chosen is invalid")
+    get_engine(facts.get("chosen_params", {}).get("engine", "auto"))
 
 
 def check_run(value: Model) -> None:

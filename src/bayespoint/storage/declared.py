@@ -113,7 +113,10 @@ def required(cls: type) -> frozenset[str]:
     """Attributes without which there is no such object."""
     if issubclass(cls, tuple):
         return frozenset(declared(cls))
-    if not is_dataclass(cls) or issubclass(cls, BaseEstimator):
+    if issubclass(cls, BaseEstimator):
+        parameters = inspect.signature(cls).parameters.values()
+        return frozenset(one.name for one in parameters if one.default is one.empty)
+    if not is_dataclass(cls):
         return frozenset()
     every = (one for one in fields(cls) if one.init and one.name in declared(cls))
     return frozenset(one.name for one in every if one.default is MISSING)
