@@ -19,6 +19,7 @@ import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, KnapsackPropagation
 from bayespoint.exceptions import ModelFileError
+from bayespoint.kernels import RadialKernel
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.selection import EvidenceSearch
 from bayespoint.storage import describe
@@ -113,6 +114,8 @@ def search():
         (lambda: OneHotEncoder(dtype=dict), ["model.dtype", "dict"]),
         (looped, ["contains itself"]),
         (lambda: np.zeros(3), ["not an estimator"]),
+        (RadialKernel, ["not an estimator"]),
+        (ExpectationPropagation, ["not an estimator"]),
         (lambda: {"a": 1}, ["not an estimator"]),
         (lambda: BayesPointClassifier, ["model is <class"]),
     ],
@@ -239,6 +242,9 @@ def test_frozen_estimators_that_hold_themselves_or_nothing(tmp_path):
     itself, empty = FrozenEstimator(BayesPointClassifier()), FrozenEstimator(BayesPointClassifier())
     itself.estimator = itself
     del empty.estimator
-    for model, words in ((itself, "contains itself"), (empty, "it has no estimator")):
+    for model, words in (
+        (itself, "contains itself"),
+        (empty, "model has no attribute 'estimator'"),
+    ):
         with pytest.raises(ModelFileError, match=words):
             bayespoint.save(model, tmp_path / "m.bpm")
