@@ -127,7 +127,7 @@ def expected_lines(found: Mapping[str, Any]) -> Lines:
     if found["expected"] is None:
         return []
     error, loss = (Estimate(**found["expected"][name]) for name in ("error", "log_loss"))
-    n_groups = found.get("groups")  # not in older files
+    n_groups = found["groups"]
     without = f", leave-one-group-out ({n_groups} groups)" if n_groups else ""
     return [("expected error", f"{error:.1%}{without}"), ("expected log-loss", f"{loss}{without}")]
 

@@ -104,6 +104,7 @@ class GaussianPosterior(Posterior):
 
     is_gaussian = True
     messages: Messages | None = None
+    _mean: NDArray[np.float64]
 
     def __init__(
         self,
