@@ -101,10 +101,10 @@ def fit(
     choice = None
     if parameters.chooses(problem.engine):
 
-        def train_one(params: dict[str, Any], part: Problem = problem) -> Model:
+        def train_one(params: dict[str, Any], rows: Problem) -> Model:
             # Trials on a part have one seed, so that the choice does not depend on the user's.
-            own = seed if part is problem else 0
-            return train_member(parameters, part, Monitor(), own, params)
+            own = seed if rows is problem else 0
+            return train(*with_params(parameters, rows, params), Monitor(), own)
 
         with watch(monitor):
             choice = choose(parameters, problem, train_one)
@@ -153,14 +153,14 @@ def check_extends(engine: Engine, fingerprint: tuple | None, before: Model) -> N
         )
 
 
-def train_member(
-    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int, params: dict[str, Any]
-) -> Model:
-    """One machine of a mixture, with some parameters of its own."""
+def with_params(
+    parameters: Parameters, problem: Problem, params: dict[str, Any]
+) -> tuple[Parameters, Problem]:
+    """Parameters and problem of one model of a mixture, some parameters of which are given."""
     parameters = replace(parameters, mixture=None, **params)
     if "engine" in params:
         problem = replace(problem, engine=parameters.make_engine(problem.points))
-    return train(parameters, problem, monitor, seed)
+    return parameters, problem
 
 
 def train(
@@ -173,7 +173,7 @@ def train(
     """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
     if parameters.mixture is not None:
         members = [
-            train_member(parameters, problem, monitor, seed, {"temperature": 1.0} | params)
+            train(*with_params(parameters, problem, {"temperature": 1.0} | params), monitor, seed)
             for _, params in parameters.mixture
         ]
         whole = mixed(parameters.mixture, members, problem)
@@ -197,7 +197,7 @@ def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed
     for task, term in enumerate(kernel.of_classes(len(problem.classes))):
         params = {"kernel": term, "temperature": 1.0}
         own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
-        parts.append(train_member(parameters, own, monitor, seed, params))
+        parts.append(train(*with_params(parameters, own, params), monitor, seed))
         for warning in parts[-1].run.warnings:
             warning.task = task  # type: ignore[attr-defined]
     posterior = SeparatePosterior([part.posterior for part in parts])

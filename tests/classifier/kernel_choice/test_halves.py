@@ -1,26 +1,25 @@
 """Random halves and folds of the training rows, and what is learned in them."""
 
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.fitting import pose, train_member
+from bayespoint.classifier.fitting import pose
 from bayespoint.classifier.kernel_choice.candidates import candidates, relevance
-from bayespoint.classifier.kernel_choice.choice import Course, with_numbers
+from bayespoint.classifier.kernel_choice.choice import study_of
 from bayespoint.classifier.kernel_choice.halves import split
+from bayespoint.classifier.kernel_choice.study import propose
 from bayespoint.classifier.parameters import Parameters
-from bayespoint.tools.monitor import Monitor
 
 
-def course_of(X, y):
+def untrained(X, y):
+    """A study in which nothing is trained."""
     classifier = BayesPointClassifier()
     parameters = Parameters.of(classifier)
-    problem = pose(classifier, parameters, X, y)
-    numbers = with_numbers(parameters, problem, any_engine=True)
-    return Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
+    return study_of(parameters, pose(classifier, parameters, X, y), None)
 
 
 def candidates_of(problem):
@@ -51,9 +50,9 @@ def test_relevance_does_not_know_the_labels_that_it_predicts(n, n_folds):
     y = rng.integers(0, 2, n)
     X = rng.normal(size=(n, 6))
     X[:, 0] += y
-    course = course_of(X, y)
-    problem = course.problem
-    learned = course.learn(candidates_of(problem)["rbf by relevance"])
+    study = untrained(X, y)
+    problem = study.problem
+    learned = propose(study, candidates_of(problem)["rbf by relevance"])
     assert len(learned.kernels) == n_folds and learned.in_common
     assert sorted(np.concatenate([others for _, others in learned.kernels])) == list(range(n))
     of_all = relevance(problem.points, problem.codes, None, problem.block)
@@ -72,11 +71,11 @@ def test_halves_find_their_widths_apart():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    course = course_of(X, y)
-    candidate = candidates_of(course.problem)["a width for each feature"]
-    (first, _), (second, others) = course.learn(candidate).kernels
-    course.halves = course.halves[::-1]
-    (again, same), (former, _) = course.learn(candidate).kernels
+    study = untrained(X, y)
+    candidate = candidates_of(study.problem)["a width for each feature"]
+    (first, _), (second, others) = propose(study, candidate).kernels
+    study = replace(study, halves=study.halves[::-1])
+    (again, same), (former, _) = propose(study, candidate).kernels
     assert np.array_equal(others, same)
     for one, other in ((first, former), (second, again)):
         np.testing.assert_array_equal(one.terms[0].gamma, other.terms[0].gamma)
@@ -88,9 +87,9 @@ def test_nearly_linear_functions_of_many_features():
     y = np.arange(20) % 2
     X = rng.normal(size=(20, 500))
     name = "nearly linear, by relevance"
-    problem = course_of(X, y).problem
+    problem = untrained(X, y).problem
     assert name in candidates_of(problem)
-    assert name not in candidates_of(course_of(X[:, :400], y).problem)
+    assert name not in candidates_of(untrained(X[:, :400], y).problem)
     # Centred values are products, as those of linear functions; those of other kernels are not.
     line = np.linspace(-1, 1, 9)[:, None] * np.ones(500)
     products = line @ line.T
@@ -107,7 +106,7 @@ def test_nearly_linear_functions_of_few_rows_with_categories():
     frame = pd.DataFrame({f"c{j}": rng.choice([*"abcd"], 60) for j in range(31)})
     y = np.arange(60) % 2
     name = "nearly linear, by relevance"
-    assert name in candidates_of(course_of(frame, y).problem)
-    assert name not in candidates_of(course_of(frame.iloc[:, :30], y).problem)
+    assert name in candidates_of(untrained(frame, y).problem)
+    assert name not in candidates_of(untrained(frame.iloc[:, :30], y).problem)
     numbers = frame.apply(lambda column: column.map(ord).astype(float))
-    assert name not in candidates_of(course_of(numbers, y).problem)
+    assert name not in candidates_of(untrained(numbers, y).problem)
