@@ -177,10 +177,10 @@ def searchable(kernel: Any) -> list[str]:
     return [*dict.fromkeys(names), "ridge"]
 
 
-def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.float64]:
+def solution_gradient(solution: Solution, names: Iterable[str]) -> dict[str, Any]:
     """Derivatives of a solution's log evidence by the logarithms of the classifier's parameters."""
     names, problem = tuple(names), solution.problem
-    # What the kernel ignores, such as gamma if it is linear, does not change the evidence.
+    # What the kernel ignores does not change the evidence.
     inner = positive_parameters(solution.kernel) | {"ridge": "ridge"}
     inner |= {name: name.removeprefix("engine__") for name in names if is_of_engine(name)}
     gradient = evidence_gradient(
@@ -192,11 +192,11 @@ def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.fl
         tuple(inner[name] for name in names if name in inner),
         problem.weight,
     )
-    parts = [gradient[inner[name]] if name in inner else 0.0 for name in names]
-    return np.concatenate([np.atleast_1d(part) for part in parts])
+    return {name: gradient[inner[name]] if name in inner else 0.0 for name in names}
 
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
+SLIGHT = 1e-3  # derivative that may be due to fits that have not quite converged
 
 
 class SearchEndsError(Exception):
@@ -243,6 +243,8 @@ class Ascent:
         self._function = EvidenceFunction(classifier, data)
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
+        self._inexact: set[str] = set()  # parameters without a derivative
+        self._checked: set[str] = set()  # parameters whose derivative was looked at
 
     def spread(self, values: Sequence[Any]) -> list[Any]:
         """Values of the parameters, repeated for each entry of those that are arrays."""
@@ -277,7 +279,7 @@ class Ascent:
             self._worst = min(self._worst, value)
             if self._best is None or value > self._best[0]:
                 self._best = value, x.copy()
-        gradient = self._gradient(x)
+        gradient = self._gradient(x, value)
         self.evaluations[-1] = evaluation._replace(slopes=self._by_name(gradient))
         return value, gradient
 
@@ -293,27 +295,52 @@ class Ascent:
         values = np.select([x <= self.low, x >= self.high], [low, high], inside)
         return self._by_name(values)
 
-    def _gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Exact where it is known, else from differences."""
+    def _gradient(self, x: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+        """Exact where it is known, else from differences; ``value`` is the log evidence at x."""
         solution: Any = self._function.solution
         names = [name.removeprefix(self._prefix) for name in self._bounds]
-        is_known = [is_differentiable(solution.kernel, solution.engine, name) for name in names]
-        gradient, exact = np.zeros(len(x)), np.array(self.spread(is_known))
-        if exact.any():
-            known = [name for name, is_exact in zip(names, is_known, strict=True) if is_exact]
-            gradient[exact] = solution_gradient(solution, known)
-        if not exact.all() and hasattr(solution.posterior, "log_evidence_error"):
-            raise TypeError(
-                f"The evidence of {solution.engine!r} is an estimate from random draws, too "
-                "rough for the differences that a search between bounds needs. Use param_grid."
-            )
-        for i in np.flatnonzero(~exact):
-            ahead, behind = x.copy(), x.copy()
-            ahead[i] = min(x[i] + STEP, self.high[i])
-            behind[i] = max(x[i] - STEP, self.low[i])
-            gain = self._evaluate(ahead).log_evidence - self._evaluate(behind).log_evidence
-            gradient[i] = np.nan_to_num(gain / (ahead[i] - behind[i]))
+        parts = np.split(np.arange(len(x)), np.cumsum([size or 1 for size in self.sizes])[:-1])
+        known = [
+            name
+            for name in names
+            if name not in self._inexact
+            and is_differentiable(solution.kernel, solution.engine, name)
+        ]
+        gradient = np.zeros(len(x))
+        exact = solution_gradient(solution, known) if known else {}
+        for name, entries in zip(names, parts, strict=True):
+            if name in exact:
+                gradient[entries] = exact[name]
+                # Kernels return 0 where they have no derivative, which is looked at once.
+                is_new = name not in self._checked and name in positive_parameters(solution.kernel)
+                self._checked.add(name)
+                if not is_new or np.any(exact[name]):
+                    continue
+                if abs(self._difference(x, entries, value)) < SLIGHT:
+                    continue
+                self._inexact.add(name)
+            if hasattr(solution.posterior, "log_evidence_error"):
+                raise TypeError(
+                    f"The evidence of {solution.engine!r} is an estimate from random draws, too "
+                    "rough for the differences that a search between bounds needs. Use param_grid."
+                )
+            gradient[entries] = [self._difference(x, entry, value) for entry in entries]
         return gradient
+
+    def _difference(self, x: NDArray[np.float64], entries: Any, value: float) -> float:
+        """Derivative of the log evidence by some entries, moved together, from two fits."""
+        ahead, behind = x.copy(), x.copy()
+        ahead[entries] = np.minimum(x[entries] + STEP, self.high[entries])
+        behind[entries] = np.maximum(x[entries] - STEP, self.low[entries])
+        ends = []
+        for end in (ahead, behind):
+            there = self._evaluate(end).log_evidence
+            ends.append((x, value) if np.isnan(there) else (end, there))
+        (ahead, above), (behind, below) = ends
+        step = float(np.max(ahead[entries] - behind[entries]))
+        if step == 0:
+            raise SearchEndsError("no fit with slightly different parameters succeeded")
+        return (above - below) / step
 
 
 def search(
