@@ -208,8 +208,7 @@ def study_of(parameters: Parameters, problem: Problem, train: Train) -> Study:
     if size == "auto":
         size = basis_size(len(problem.points), problem.coding.n_tasks)
     parameters = replace(parameters, engine=engine, n_components=size)
-    halves = split(problem.points, problem.codes, problem.groups)
-    return Study(parameters, problem, train, Clock(parameters.max_time), halves)
+    return Study(parameters, problem, train, Clock(parameters.max_time), split(problem))
 
 
 def is_default(parameters: Parameters) -> bool:
@@ -225,7 +224,7 @@ def enough_rows(study: Study) -> NDArray[np.intp]:
 def part_of(whole: Study, rows: NDArray[np.intp]) -> Study:
     """The study of some of the rows."""
     part = whole.problem.part(rows)
-    return replace(whole, problem=part, halves=split(part.points, part.codes, part.groups))
+    return replace(whole, problem=part, halves=split(part))
 
 
 def size_for_comparison(parameters: Parameters, whole: Study) -> tuple[Any, bool, bool]:

@@ -62,8 +62,7 @@ class Study:
         problem = self.problem
         n_rows = len(problem.codes) if problem.weight is None else problem.weight.sum()
         n_parts = int(np.clip(ROWS_OF_FOLDS // n_rows, 2, MOST_FOLDS))
-        parts = split(problem.points, problem.codes, problem.groups, n_parts)
-        parts = [part for part in parts if len(part)]
+        parts = [part for part in split(problem, n_parts) if len(part)]
         return [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(len(parts))]
 
 
