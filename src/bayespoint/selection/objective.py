@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.exceptions import one_line
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.posteriors import Posterior
-from bayespoint.tools.maximize import climb
+from bayespoint.tools.maximize import Layout, climb
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.pipelines import Parts, split_pipeline
 from bayespoint.tools.validation import check_array
@@ -234,30 +234,18 @@ class Ascent:
     ) -> None:
         self.evaluations: list[Evaluation] = []
         params = classifier.get_params()
-        now = [params[name.removeprefix(prefix)] for name in bounds]
         # A parameter that is an array has one logarithm for each of its entries.
-        self.sizes = [None if np.ndim(value) == 0 else len(value) for value in now]
-        self._ends = np.array(self.spread(list(bounds.values())))
-        self.low, self.high = np.log(self._ends).T
-        self._bounds, self._prefix, self._fixed = bounds, prefix, fixed
+        self.layout = Layout({name: params[name.removeprefix(prefix)] for name in bounds})
+        self._ends = [
+            self.layout.vector({name: pair[end] for name, pair in bounds.items()}) for end in (0, 1)
+        ]
+        self.low, self.high = np.log(self._ends)
+        self._prefix, self._fixed = prefix, fixed
         self._function = EvidenceFunction(classifier, data)
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
         self._inexact: set[str] = set()  # parameters without a derivative
         self._checked: set[str] = set()  # parameters whose derivative was looked at
-
-    def spread(self, values: Sequence[Any]) -> list[Any]:
-        """Values of the parameters, repeated for each entry of those that are arrays."""
-        parts = zip(values, self.sizes, strict=True)
-        return [value for value, size in parts for _ in range(size or 1)]
-
-    def _by_name(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """The entries that belong to each parameter: a float or an array."""
-        parts = np.split(x, np.cumsum([size or 1 for size in self.sizes])[:-1])
-        return {
-            name: part if size else float(part[0])
-            for name, part, size in zip(self._bounds, parts, self.sizes, strict=True)
-        }
 
     def __call__(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The log evidence and its gradient.
@@ -280,7 +268,7 @@ class Ascent:
             if self._best is None or value > self._best[0]:
                 self._best = value, x.copy()
         gradient = self._gradient(x, value)
-        self.evaluations[-1] = evaluation._replace(slopes=self._by_name(gradient))
+        self.evaluations[-1] = evaluation._replace(slopes=self.layout.by_name(gradient))
         return value, gradient
 
     def _evaluate(self, x: NDArray[np.float64]) -> Evaluation:
@@ -290,25 +278,27 @@ class Ascent:
 
     def _values(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """The parameters themselves; a bound is exactly the number that was given."""
-        low, high = self._ends.T
+        low, high = self._ends
         inside = np.clip(np.exp(x), low, high)
         values = np.select([x <= self.low, x >= self.high], [low, high], inside)
-        return self._by_name(values)
+        return self.layout.by_name(values)
 
     def _gradient(self, x: NDArray[np.float64], value: float) -> NDArray[np.float64]:
         """Exact where it is known, else from differences; ``value`` is the log evidence at x."""
         solution: Any = self._function.solution
-        names = [name.removeprefix(self._prefix) for name in self._bounds]
-        parts = np.split(np.arange(len(x)), np.cumsum([size or 1 for size in self.sizes])[:-1])
+        places = {
+            name.removeprefix(self._prefix): entries
+            for name, entries in self.layout.entries.items()
+        }
         known = [
             name
-            for name in names
+            for name in places
             if name not in self._inexact
             and is_differentiable(solution.kernel, solution.engine, name)
         ]
         gradient = np.zeros(len(x))
         exact = solution_gradient(solution, known) if known else {}
-        for name, entries in zip(names, parts, strict=True):
+        for name, entries in places.items():
             if name in exact:
                 gradient[entries] = exact[name]
                 # Kernels return 0 where they have no derivative, which is looked at once.
@@ -370,11 +360,11 @@ def search(
         names = [name.removeprefix(prefix) for name in bounds]
         values = own_values(classifier, names, data.X)
         centre = (low + high) / 2
-        sizes = [size or 1 for size in ascent.sizes]
-        given = np.concatenate([np.full(n, v) for n, v in zip(sizes, values, strict=True)])
+        given = ascent.layout.vector(dict(zip(bounds, values, strict=True)))
         first = np.clip(np.where(np.isnan(given), centre, given), low, high)
     else:
-        first = low + np.array(ascent.spread(list(choice.start))) * (high - low)
+        share = ascent.layout.vector(dict(zip(bounds, choice.start, strict=True)))
+        first = low + share * (high - low)
     try:
         result = climb(ascent, first, low, high, slope=tol, max_iter=max_iter)
     except SearchEndsError as ended:

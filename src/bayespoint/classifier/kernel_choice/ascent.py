@@ -16,7 +16,7 @@ from bayespoint.engines.gaussian.evidence_gradient import ProcessEvidence, evide
 from bayespoint.engines.gaussian.gaussians import suits_rounds
 from bayespoint.engines.gaussian.prior_scale import ROUGH
 from bayespoint.kernels import Kernel
-from bayespoint.tools.maximize import climb
+from bayespoint.tools.maximize import Layout, climb
 
 FURTHEST = 7.0  # largest move of a logarithm
 MOST_TASKS = 4  # that speak for all
@@ -60,24 +60,20 @@ def most_evident(
         With the best parameters.
     """
     params, names = candidate.kernel.get_params(), candidate.free
-    start = [np.log(np.atleast_1d(params[name])) for name in names]
-    followers = [movers(candidate, len(logs)) for logs in start]
-    follow, ends = block_diag(*followers), np.cumsum([len(logs) for logs in start])[:-1]
+    layout = Layout({name: params[name] for name in names})
+    start = np.log(layout.vector(params))
+    followers = [movers(candidate, len(entries)) for entries in layout.entries.values()]
+    follow, n_movers = block_diag(*followers), [part.shape[1] for part in followers]
     is_scale = [name.startswith("weights") for name in names]
-    spread = np.repeat(
-        np.where(is_scale, OF_SCALE, OF_WIDTH), [part.shape[1] for part in followers]
-    )
+    spread = np.repeat(np.where(is_scale, OF_SCALE, OF_WIDTH), n_movers)
 
     def moved(kernel: Kernel, move: NDArray) -> Kernel:
-        values = np.split(np.exp(np.concatenate(start) + follow @ move), ends)
-        pairs = zip(names, values, strict=True)
-        return kernel.set_params(**{n: v if np.ndim(params[n]) else float(v[0]) for n, v in pairs})
+        return kernel.set_params(**layout.by_name(np.exp(start + follow @ move)))
 
     def penalised(move: NDArray) -> tuple[float, NDArray]:
         value, slopes = evidence(moved(kernel, move), names)
-        slope = np.concatenate([np.atleast_1d(slopes[name]) for name in names])
         away = move / spread
-        return value - 0.5 * away @ away, slope @ follow - away / spread
+        return value - 0.5 * away @ away, layout.vector(slopes) @ follow - away / spread
 
     kernel = clone(candidate.kernel).fitted(problem.points)  # what depends on the points stays
     most, n_points = np.full(len(spread), FURTHEST), len(problem.codes)
