@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -403,7 +404,7 @@ def described(likelihood: Any) -> str:
 def run_of(runs: list[Run], *, of_tasks: bool) -> Run:
     """Several runs as one: those of tasks one after another, else the history of the longest."""
     failed = [run for run in runs if not run.converged]
-    longest = max(runs, key=lambda run: run.n_iter)
+    longest = max(runs, key=attrgetter("n_iter"))
     names = longest.measures if of_tasks else ()
     return Run(
         longest.unit,

@@ -33,14 +33,12 @@ class Layout:
     """
 
     def __init__(self, examples: Mapping[str, Any]) -> None:
-        self.is_array = {name: np.ndim(value) > 0 for name, value in examples.items()}
-        sizes = [np.size(value) for value in examples.values()]
-        ends = np.cumsum(sizes, dtype=np.intp)
-        # The positions of each name's numbers.
-        self.entries = {
-            name: np.arange(end - size, end)
-            for name, size, end in zip(examples, sizes, ends, strict=True)
-        }
+        self.is_array: dict[str, bool] = {}
+        self.entries: dict[str, NDArray[np.intp]] = {}  # positions of the numbers of each name
+        end = 0
+        for name, value in examples.items():
+            begin, end = end, end + np.size(value)
+            self.is_array[name], self.entries[name] = np.ndim(value) > 0, np.arange(begin, end)
 
     def vector(self, values: Mapping[str, Any]) -> NDArray[np.float64]:
         """The vector of these values; a number may stand for each entry of an array."""

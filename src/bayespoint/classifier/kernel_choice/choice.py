@@ -110,7 +110,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     With 5000 to 60 000 rows, perceptrons are trained instead of the mixture if their expected
     log-loss is smaller.
 
-    Nothing is random: the halves depend on the rows alone.
+    Nothing is random: the halves depend on the rows alone, and not on the order of rows or columns.
 
     Parameters
     ----------
@@ -127,24 +127,32 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         What was chosen.
     """
     whole = study_of(parameters, problem, train)
+    gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     some = enough_rows(whole)
     size, is_large, is_many = size_for_comparison(parameters, whole)
-    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
+    study = part_of(whole, some) if is_many else whole
+    trials: list[Trial] = []
+    skipped = []
+    with useful_threads(len(study.problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
         # 1. and 2. Propose and compare
-        study = part_of(whole, some) if is_many else whole
-        trials, skipped = compare(study, candidates_of(parameters, problem), size)
+        for candidate in candidates_of(parameters, problem, gamma):
+            if trials and not study.clock.has_time_for(candidate):
+                skipped.append(f"not tried, max_time is over: {candidate.name}")
+                continue
+            current_monitor().tell(f"trying {candidate.name}")
+            proposal = propose(study, candidate)
+            trials.append(try_out(study, proposal, size))
         share = weigh(study, trials).share
+    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
         # 3. Train
         if is_large:
             kept = np.flatnonzero(share > LEAST_OF_LARGE * share.max())
             few_trials = [trials[k] for k in kept]
             final = with_larger_basis(whole, few_trials, size, some if is_many else None)
         else:
-            kept = np.arange(len(trials))
-            final = [
-                with_smaller_scale(whole, trial, size) if part > 0 else trial
-                for part, trial in zip(share, trials, strict=True)
-            ]
+            kept, final = np.arange(len(trials)), list(trials)
+            for k in np.flatnonzero(share):
+                final[k] = with_smaller_scale(whole, trials[k], size)
         # 4. Weigh
         blend = weigh(whole, final)
         left_out = left_out_by_halves(whole, final)
@@ -156,7 +164,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     reasons += [f"temperature {blend.temperature:.2f}", *skipped]
     if is_default(parameters) and suits_perceptrons(problem) and whole.clock.left > 0:
         loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-        other = perceptrons.best_perceptron(problem, some, given_gamma(parameters), train, loss)
+        other = perceptrons.best_perceptron(problem, some, gamma, train, loss)
         reasons.append(other.report)
         if other.is_better:
             return Choice([(1.0, other.params)], [other.model], 1.0, None, reasons)
@@ -172,23 +180,18 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
 
 
-def candidates_of(parameters: Parameters, problem: Problem) -> list[Candidate]:
+def candidates_of(parameters: Parameters, problem: Problem, gamma: Any) -> list[Candidate]:
     """The candidates for a problem."""
     return candidates(
         problem.points,
         problem.block,
-        given_gamma(parameters),
+        gamma,
         learns=isinstance(problem.engine.prior_scale, str),
         constant=parameters.fit_intercept,
         scale=1.0 if problem.scaling is None else problem.scaling.scale,
         n_tasks=problem.coding.n_tasks,
         joint=problem.coding.name == "joint",
     )
-
-
-def given_gamma(parameters: Parameters) -> Any:
-    """The gamma that the user has set, or None."""
-    return None if isinstance(parameters.gamma, str) else parameters.gamma
 
 
 def suits_perceptrons(problem: Problem) -> bool:
@@ -239,22 +242,6 @@ def size_for_comparison(parameters: Parameters, whole: Study) -> tuple[Any, bool
         return size, False, False
     few = basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points
     return min(FEW_COMPONENTS, few), True, is_many
-
-
-def compare(
-    study: Study, considered: list[Candidate], size: int | None
-) -> tuple[list[Trial], list[str]]:
-    """Trials of all candidates for which there is time, and remarks on the others."""
-    trials: list[Trial] = []
-    skipped = []
-    with useful_threads(len(study.problem.codes) * FEWEST_COMPONENTS):
-        for candidate in considered:
-            if trials and not study.clock.has_time_for(candidate):
-                skipped.append(f"not tried, max_time is over: {candidate.name}")
-                continue
-            current_monitor().tell(f"trying {candidate.name}")
-            trials.append(try_out(study, propose(study, candidate), size))
-    return trials, skipped
 
 
 def with_smaller_scale(study: Study, trial: Trial, size: int | None) -> Trial:
