@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -119,10 +120,10 @@ def fit(
     choice = None
     if parameters.chooses(problem.engine):
 
-        def train_one(params: dict[str, Any], part: Problem = problem) -> Model:
+        def train_one(params: dict[str, Any], rows: Problem) -> Model:
             # Trials on a part have one seed, so that the choice does not depend on the user's.
-            own = seed if part is problem else 0
-            return train_member(parameters, part, Monitor(), own, params)
+            own = seed if len(rows.codes) == len(problem.codes) else 0
+            return train(*with_params(parameters, rows, params), Monitor(), own)
 
         with watch(monitor):
             choice = choose(parameters, problem, train_one)
@@ -171,14 +172,14 @@ def check_extends(engine: Engine, fingerprint: tuple | None, before: Model) -> N
         )
 
 
-def train_member(
-    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int, params: dict[str, Any]
-) -> Model:
-    """One machine of a mixture, with some parameters of its own."""
+def with_params(
+    parameters: Parameters, problem: Problem, params: dict[str, Any]
+) -> tuple[Parameters, Problem]:
+    """Parameters and problem of one model of a mixture, some parameters of which are given."""
     parameters = replace(parameters, mixture=None, **params)
     if "engine" in params:
         problem = replace(problem, engine=parameters.make_engine(problem.points))
-    return train(parameters, problem, monitor, seed)
+    return parameters, problem
 
 
 def train(
@@ -191,7 +192,7 @@ def train(
     """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
     if parameters.mixture is not None:
         members = [
-            train_member(parameters, problem, monitor, seed, {"temperature": 1.0} | params)
+            train(*with_params(parameters, problem, {"temperature": 1.0} | params), monitor, seed)
             for _, params in parameters.mixture
         ]
         whole = mixed(parameters.mixture, members, problem)
@@ -215,7 +216,9 @@ def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed
     for task, term in enumerate(kernel.of_classes(len(problem.classes))):
         params = {"kernel": term, "temperature": 1.0}
         own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
-        parts.append(train_member(parameters, own, monitor, seed, params))
+        if problem.messages is not None:
+            own = replace(own, messages=problem.messages.of_task(task))
+        parts.append(train(*with_params(parameters, own, params), monitor, seed))
         for warning in parts[-1].run.warnings:
             warning.task = task  # type: ignore[attr-defined]
     posterior = SeparatePosterior([part.posterior for part in parts])
@@ -304,6 +307,7 @@ def solve(
         trainer,
         problem.groups,
         problem.unit,
+        problem.messages,
     )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
@@ -420,7 +424,7 @@ def described(likelihood: Any) -> str:
 def run_of(runs: list[Run], *, of_tasks: bool) -> Run:
     """Several runs as one: those of tasks one after another, else the history of the longest."""
     failed = [run for run in runs if not run.converged]
-    longest = max(runs, key=lambda run: run.n_iter)
+    longest = max(runs, key=attrgetter("n_iter"))
     names = longest.measures if of_tasks else ()
     return Run(
         longest.unit,

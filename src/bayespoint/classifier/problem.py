@@ -58,6 +58,8 @@ class Problem:
         Whether they were made dense of sparse rows.
     groups : ndarray of int, shape (n_samples,), or None
         Which rows belong together, 0, 1, 2 ...; None if each stands alone.
+    messages : Messages or None
+        Messages of the rows in another fit, where the engine may begin.
     """
 
     points: NDArray
@@ -74,6 +76,7 @@ class Problem:
     was_sparse: bool = False
     groups: NDArray[np.intp] | None = None
     unit: NDArray[np.float64] | None = None
+    messages: Any = None
 
     @classmethod
     def pose(
@@ -186,7 +189,15 @@ class Problem:
         weight, unit = (None if w is None else w[rows] for w in (self.weight, self.unit))
         groups = None if self.groups is None else group_codes(self.groups[rows], len(rows))
         points, codes = self.points[rows], self.codes[rows]
-        return replace(self, points=points, codes=codes, weight=weight, unit=unit, groups=groups)
+        return replace(
+            self,
+            points=points,
+            codes=codes,
+            weight=weight,
+            unit=unit,
+            groups=groups,
+            messages=None,
+        )
 
     @property
     def n_units(self) -> float | None:

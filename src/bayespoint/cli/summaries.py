@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def describe_run(machine: BayesPointClassifier) -> dict[str, Any]:
     scores = getattr(machine, "expected_scores_", None)
     return {
         "log_evidence": None if evidence is None else evidence.tolist(),
-        "expected": scores and {name: one._asdict() for name, one in scores.items()},
+        "expected": scores and {name: asdict(one) for name, one in scores.items()},
         "groups": machine.model_.fact("n_groups"),
         "choice": list(run.choice),
         "run": {

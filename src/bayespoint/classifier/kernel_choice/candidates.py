@@ -130,7 +130,7 @@ def candidates(
     scale : ndarray of shape (n_features,) or float, default=1.0
         What the features were divided by.
     n_tasks : int, default=1
-        Binary tasks: classes that are told from the others.
+        Binary tasks: classes against the others.
     joint : bool, default=False
         Whether classes are learned together, so that they share the sum of their kernels.
     """
@@ -206,13 +206,13 @@ def relevance(
         levels = np.bincount(block, np.ptp(points, axis=0) > 0)
         seen = np.bincount(block, square / chance) / np.maximum(levels, 1)
         spare = np.maximum(levels - 1, 1) * codes.max()
-        told = expected_variance(seen, spare, copies.sum())[block]
-        return told / told.sum()
-    told = np.maximum(square - chance, 0.0) + 0.1 * chance
-    told = (np.bincount(block, told) / size)[block]
+        share = expected_variance(seen, spare, copies.sum())[block]
+        return share / share.sum()
+    share = np.maximum(square - chance, 0.0) + 0.1 * chance
+    share = (np.bincount(block, share) / size)[block]
     if len(size) > VERY_MANY * copies.sum():
-        told = (told / told.max()) ** 2  # chance of tiny weights is huge
-    return told / told.sum()
+        share = (share / share.max()) ** 2  # chance of tiny weights is huge
+    return share / share.sum()
 
 
 def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.float64]:
