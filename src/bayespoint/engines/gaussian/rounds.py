@@ -201,6 +201,8 @@ class Rounds(Search):
             self.gaussian.is_single = self.gaussian.suits_single
             self.slope, self.rate = self.sites.begin(self.begins_at, self.f)
             return
+        if self.begins_at is not None:  # go on from the mean that these messages make
+            self.u, self.begins_at = self.u + self.step, None
         # Without the rounding errors of each move.
         before = self.f = self.gaussian.start + self.gaussian.push(self.u)
         self.known = self.u, self.f, self.sites.state
