@@ -130,8 +130,9 @@ def of_tables(runs: int, n: int, folder: Path) -> list[str]:
             foreseen = (p * every**2).sum(axis=1).mean() - (p * every).sum(axis=1).mean() ** 2
             variance = [rate * (1 - rate), max(losses.var(), foreseen)]
             noise = 1.96 * np.sqrt(np.divide(variance, len(y)))
-            told = np.array([[*clf.expected_scores_[k]] for k in ("error", "log_loss")])
-            found.append(np.column_stack([told, [wrong.mean(), losses.mean()], noise]))
+            scores = [clf.expected_scores_[k] for k in ("error", "log_loss")]
+            expected = np.array([[one.value, one.low, one.high] for one in scores])
+            found.append(np.column_stack([expected, [wrong.mean(), losses.mean()], noise]))
     value, low, high, true, noise = np.moveaxis(found, 2, 0)
     arm = np.where(true > value, high - value, value - low)
     missed = np.abs(true - value) > np.hypot(arm, noise)

@@ -29,7 +29,7 @@ from bayespoint.engines import GibbsSampler
 from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Record
+from bayespoint.engines.sampling.moves import Circles, Record
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.tools.monitor import Monitor
 from papers.datasets import load_mnist
@@ -76,27 +76,26 @@ def steps() -> None:
         halfspaces = Halfspaces.of(X, y, None)
         Y, w = halfspaces.normals, halfspaces.inside()
         rng = np.random.default_rng(0)
-        circles, lines = Circles(halfspaces), Lines(halfspaces, np.eye(m), rng)
+        circles = Circles(halfspaces)
         n = max(50, int(2e8 / m**2))
         room = np.empty((1, m)), np.zeros(m), np.empty(0)
         start, n_burn = circles.state(w, rng), 2000 if m < 2000 else 200
         circles.sample(math.log(19), (0, n_burn), start, rng, Record(n_burn, *room))
-        floor, noisy, hard, mixed = [], [], [], []
+        floor, noisy, hard = [], [], []
         for _ in range(ROUNDS):
             floor.append(spent(products, Y, w, np.empty(m), n))
             for times, moves, direction, theta in (
                 (noisy, circles, start.w, math.log(19)),
                 (hard, circles, w, math.inf),
-                (mixed, lines, start.w, math.log(19)),
             ):
                 state = moves.state(direction, rng)
                 arguments = (theta, (0, n), state, rng, Record(n, *room))
                 times.append(spent(moves.sample, *arguments))
-        best = [min(times) / n * 1e6 for times in (floor, noisy, hard, mixed)]
+        best = [min(times) / n * 1e6 for times in (floor, noisy, hard)]
         rows.append(
             [m, *(f"{t:.1f}" for t in best), f"{best[1] / best[0]:.2f}", f"{best[2] / best[0]:.2f}"]
         )
-    header = ["m = d", "floor", "q = 0.05", "q = 0", "adapted", "0.05 / floor", "0 / floor"]
+    header = ["m = d", "floor", "q = 0.05", "q = 0", "0.05 / floor", "0 / floor"]
     table("microseconds a step, one thread", header, rows)
 
 
@@ -184,29 +183,6 @@ def cores() -> None:
                 seconds.append(min(timed(clf.fit, X, y)[1] for _ in range(3)))
         rows.append([m, *(f"{t:.2f}" for t in seconds), f"{2 * seconds[0] / seconds[1]:.2f}"])
     table("two chains on two cores", ["m = d", "one, s", "two, s", "gain"], rows)
-
-
-def adapted() -> None:
-    """Effective samples a second where features have different scales."""
-    rows = []
-    for q in (0.0, 0.05):
-        for spread in (0, 1, 2):
-            X, y = separable(100, 10, spread=spread)
-            y = np.where(np.random.default_rng(1).random(100) < q, -y, y)
-            halfspaces = Halfspaces.of(X, y, None)
-            row = [q, f"1 to {10**spread}"]
-            for directions in ("isotropic", "adapted"):
-                engine = GibbsSampler(
-                    label_noise=q, n_samples=4000, thin=20, burn_in=4000, directions=directions
-                )
-                clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
-                clf.fit(X, y)
-                seconds = spent(clf.fit, X, y)
-                draws = clf.posterior_.to_dict()["weights"][..., 0]
-                row += per_second(draws, halfspaces.normals, seconds)
-            rows.append([*row, f"{float(row[-2]) / float(row[-5]):.1f}"])
-    header = ["q", "scales", "least", "median", "R-hat", "least", "median", "R-hat", "gain"]
-    table("effective samples a second: isotropic, adapted", header, rows)
 
 
 def outputs() -> None:
@@ -328,7 +304,6 @@ PARTS = {
     "steps": steps,
     "rivals": rivals,
     "cores": cores,
-    "adapted": adapted,
     "outputs": outputs,
     "thousands": thousands,
 }

@@ -26,6 +26,7 @@ GIVEN = {
     "DeviceError": {"device": "cuda", "reason": "there is none"},
     "EmptyVersionSpaceError": {"n_points": 3, "n_wrong": 1},
     "FactorisedWarning": TASK | {"variance_ratio": 2.5},
+    "ManyClassesWarning": {"n_classes": 500, "seconds": 2500.0},
     "ModelFileError": {"path": Path("a"), "reason": "empty"},
     "ModelVersionWarning": {"path": Path("a"), "saved": "1", "running": "2"},
     "NotConvergedWarning": TASK | {"changes": (1.0,), "tol": 0.1} | STOP | {"unit": "steps"},

@@ -121,7 +121,6 @@ def solve_diversity(X: NDArray, y: NDArray, thin: int, seed: int) -> list[Divers
             burn_in=10 * thin,
             thin=thin,
             n_samples=200,
-            directions="adapted",
         )
         r_hat = fit(clf, X, y)
         signs = np.sign(clf.sample_outputs(X)[:, :, 0])

@@ -29,20 +29,6 @@ def test_left_out_probabilities_are_those_of_the_classifier():
     assert left_out_probabilities(CLF, Y[SOME][1:]) is None
 
 
-def test_suspects():
-    codes = np.tile([1, 1, 1, 0], 5)
-    p = np.tile([[0.5, 0.5]], (20, 1))
-    p[3], p[5], p[8] = (0.06, 0.94), (0.95, 0.05), (0.98, 0.02)
-    found = SuspectLabels.of(p, codes)
-    assert found.order[found.is_suspect[found.order]].tolist() == [8, 5, 3]
-    assert found.score[5] == pytest.approx(np.log(0.95 / 0.05))
-    assert found.suggested[[3, 5]].tolist() == [1, 0]
-    assert not SuspectLabels.of(p[:19], codes[:19]).is_suspect.any()  # too early
-    p = np.tile([[0.5, 0.05, 0.45]], (20, 1))  # of several classes, none is probable
-    p[2] = 0.8, 0.05, 0.15
-    assert np.flatnonzero(SuspectLabels.of(p, codes).is_suspect).tolist() == [2]
-
-
 def test_flip_rate_is_learned():
     """Sure forecasts of labels, of which a fifth are drawn at random."""
     rng, codes = np.random.default_rng(0), np.zeros(4000, dtype=int)

@@ -115,7 +115,7 @@ def test_one_sample():
         (np.zeros(60), "must not be all zero: rows of weight 0 are ignored"),
         (np.ones(60) + 0j, "must be real numbers"),
         (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
-        (["a"] * 60, "could not convert string to float: 'a'"),
+        (["a"] * 60, r"must be real numbers\. Got 'a' \(str\) at row 0"),
         (Y.astype(float), r"Got one class, 1, in \d+ rows of positive weight"),
     ],
     ids=[
@@ -353,6 +353,20 @@ def test_constant_features_without_a_ridge_cannot_be_separated():
 def test_one_constant_feature_changes_nothing_of_importance():
     clf = silent(np.c_[X, np.full(60, 3.0)], Y)
     assert clf.score(np.c_[X, np.full(60, 3.0)], Y) > 0.9
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-308, 1e-250])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"standardize": False}, {"kernel": "rbf"}, {"engine": "laplace"}], ids=str
+)
+def test_a_column_of_numbers_near_zero(size, parameters):
+    """No warning of NumPy, and no error about a gamma that nobody set."""
+    rng = np.random.default_rng(0)
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    for y, column in ((Y, rng.normal(size=60)), (labels, np.arange(60) == 3)):
+        points = np.c_[X, column * size]
+        clf = silent(points, y, **parameters)
+        assert clf.score(points, y) > 0.6
 
 
 def test_zero_rows():

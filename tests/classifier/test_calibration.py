@@ -1,8 +1,10 @@
 """What leave-one-out predictions teach."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 from scipy.stats import norm, t
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -18,7 +20,9 @@ from bayespoint.classifier.calibration import (
     temperature_losses,
     temperature_of_losses,
 )
-from bayespoint.classifier.kernel_choice.blending import mixture_weights, plausibility
+from bayespoint.classifier.kernel_choice import blending
+from bayespoint.classifier.kernel_choice.blending import blended, mixture_weights, plausibility
+from bayespoint.classifier.problem import Problem
 
 
 def forecasts(n=4000, temperature=2.0, seed=0):
@@ -163,38 +167,38 @@ def test_intervals_cover_the_log_loss_of_rows_without_a_pattern():
     assert plain > now + 0.02  # the wrong variant: all of what losses say is believed
 
 
-def test_estimates_are_equal_to_their_number_and_to_equal_estimates():
-    one = Estimate(0.1, 0.05, 0.2)
-    number = 0.1
-    assert one == number and number == one and one == float(one)
+@pytest.mark.parametrize("clip", [0.0, 1e-3])  # the second is wrong
+def test_no_loss_of_a_surprise_is_cut_off(clip):
+    sure = np.tile([[1 - 1e-6, 1e-6]], (10, 1))
+    codes = np.arange(10) // 9  # one of them is of the other class
+    found = expected_scores(np.maximum(sure, clip), codes)["log_loss"].value
+    is_right = found == pytest.approx((-np.log(1e-6) - 9 * np.log1p(-1e-6)) / 10)
+    assert is_right == (clip == 0)
+
+
+def test_equal_estimates_have_equal_hashes():
+    one, number = Estimate(0.1, 0.05, 0.2), 0.1
+    assert one == number and number == one and one == float(one) and one == np.float64(0.1)
     assert (one != number) is False
     assert one == Estimate(0.1, 0.05, 0.2) and one != Estimate(0.1, 0.05, 0.3) and one != 0.2
-    assert one == (0.1, 0.05, 0.2) and one != "0.1" and one != None  # noqa: E711
-    assert {one: 1}[0.1] == 1
+    assert one != (0.1, 0.05, 0.2) and one != "0.1" and one != None  # noqa: E711
+    for equal in (Estimate(0.1, 0.05, 0.2), 0.1, np.float64(0.1)):
+        assert hash(equal) == hash(one)
+    assert {one: 1}[0.1] == 1 and {0.1: 1}[one] == 1
+    # Wrong: an estimate that is a tuple is equal to one, and hashes differ.
+    assert hash((0.1, 0.05, 0.2)) != hash(one)
 
 
-@pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
-def test_sums_and_products_of_estimates_keep_the_interval(number):
-    one = Estimate(0.25, 0.125, 0.5)
-    assert number - one == Estimate(1.75, 1.5, 1.875)
-    assert one - number == Estimate(-1.75, -1.875, -1.5)
-    assert one + number == number + one == Estimate(2.25, 2.125, 2.5)
-    assert number * one == one * number == Estimate(0.5, 0.25, 1.0)  # not six numbers
-    assert -number * one == Estimate(-0.5, -1.0, -0.25)
-    assert one / number == Estimate(0.125, 0.0625, 0.25)
-    assert number / Estimate(0.5, 0.0, 1.0) == Estimate(4.0, 2.0, np.inf)  # an error may be 0
-    assert -number / Estimate(0.5, 0.0, 1.0) == Estimate(-4.0, -np.inf, -2.0)
-    assert f"{1 - one:.0%}" == "75% (50% to 88%)"
-
-
-def test_two_estimates_have_no_common_interval():
-    one, other = Estimate(0.5, 0.25, 1.0), Estimate(0.25, 0.125, 0.5)
-    for found, right in ((one - other, 0.25), (one / other, 2.0), (sum([one, other]), 0.75)):
-        assert type(found) is float and found == right
-    with pytest.raises(TypeError, match="unsupported operand"):
-        one + "a"
-    with pytest.raises(TypeError, match="operand"):
-        one - np.arange(3)
+def test_estimates_do_not_change_and_have_no_arithmetic():
+    one = Estimate(0.1, 0.05, 0.2)
+    with pytest.raises(FrozenInstanceError):
+        one.value = 0.2
+    for operation in (lambda: 1 - one, lambda: one + one, lambda: np.float64(1) - one):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            operation()
+    for wrong in ("0.2", (0.2,), None):
+        with pytest.raises(TypeError, match="not supported"):
+            one < wrong  # noqa: B015
 
 
 def test_estimates_are_numbers():
@@ -202,6 +206,7 @@ def test_estimates_are_numbers():
     assert float(small) == 0.1 and np.mean([float(small), float(large)]) == 0.2
     assert small < large and small <= large and large > small and large >= small
     assert small < 0.2 and small >= 0.1 and not small > 0.1
+    assert np.float64(0.2) > small and small >= 0.1 and not small > 0.1
     assert sorted([large, small]) == [small, large]
     assert (f"{small:.0%}", f"{small}", str(small)) == (
         "10% (5% to 20%)",
@@ -272,6 +277,27 @@ def test_points_that_members_are_given_are_like_points_that_were_seen():
     own = np.where(np.eye(3) > 0, 1.0, 1e-300)  # points that only one member can explain
     seen = np.log(np.concatenate([p, np.repeat(own, prior.astype(int), axis=1)], axis=1))
     np.testing.assert_allclose(mixture_weights(np.log(p), None, prior), mixture_weights(seen))
+
+
+def test_few_rows_share_weights_with_candidates_that_may_be_as_good(monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = np.arange(12) % 2
+    own = np.clip(0.7 + 0.1 * rng.normal(size=12), 0.05, 0.95)
+    own = np.stack([own, own - 0.01 + 0.05 * rng.normal(size=12), 0.1 * own])
+    # The second is a little worse: by the labels alone it would have no weight.
+    everyone = np.where(np.eye(2)[codes] > 0, own[..., None], 1 - own[..., None])
+    problem = Problem.pose(np.zeros((12, 1)), codes, None, None)
+    chance = plausibility(np.log(own[:2]))
+    assert chance[0] > chance[1] > 0.05
+
+    def penalty(v):
+        return -np.log([v, 1 - v] @ own[:2]).sum() - 5 * chance @ np.log([v, 1 - v])
+
+    best = minimize_scalar(penalty, bounds=(0.01, 0.99), method="bounded", options={"xatol": 1e-9})
+    found = blended(everyone, problem, 1.0, 4)
+    np.testing.assert_allclose(found.share, [best.x, 1 - best.x, 0], atol=1e-3)
+    monkeypatch.setattr(blending, "PRIOR_POINTS", 0.0)  # wrong
+    np.testing.assert_array_equal(blended(everyone, problem, 1.0, 4).share, [1, 0, 0])
 
 
 def test_plausibility_falls_with_the_standard_errors_that_a_member_is_behind():

@@ -168,7 +168,7 @@ def test_new_points_are_as_certain_as_left_out_ones():
 @pytest.mark.parametrize(
     "engine",
     [
-        GibbsSampler(label_noise=0.1, n_samples=200, directions="adapted"),
+        GibbsSampler(label_noise=0.1, n_samples=200),
         KnapsackPropagation(n_iter=10),
         BilliardSampler(n_samples=50),
     ],

@@ -75,7 +75,7 @@ MACHINES = [
     BayesPointClassifier(
         kernel="rbf",
         decision="vote",
-        engine=GibbsSampler(n_samples=100, label_noise=0.01, directions="adapted"),
+        engine=GibbsSampler(n_samples=100, label_noise=0.01),
     ),
     BayesPointClassifier(kernel="rbf", ridge=1.0, engine=BilliardSampler(n_samples=100)),
 ]

@@ -1,5 +1,7 @@
 """Rows that belong together: fit(groups=)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from tests.helpers.noisy_copies import noisy_copies
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import expected_scores, one_of_each, spreading
 from bayespoint.classifier.kernel_choice.halves import split
+from bayespoint.classifier.problem import Problem
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.reject import label_sets
 from bayespoint.rows import from_arrays
@@ -86,6 +89,10 @@ def test_the_expected_log_loss_holds_for_new_groups():
     assert share[1] <= 0.6
 
 
+def problem_of(X, y, groups):
+    return replace(Problem.pose(X, y, None, None), groups=groups)
+
+
 def test_the_scale_of_tight_groups_is_that_of_one_row_of_each():
     X, y, groups = noisy_copies(60, 6, spread=0.02)
     machine, one = BayesPointClassifier(kernel="rbf", gamma=0.3), np.unique(groups, True)[1]
@@ -99,12 +106,12 @@ def test_the_scale_of_tight_groups_is_that_of_one_row_of_each():
 
 def test_halves_keep_groups_together_whatever_their_order():
     X, y, groups = noisy_copies(30, 3)
-    one, other = split(X, y, groups)
+    one, other = split(problem_of(X, y, groups))
     assert sorted([*one, *other]) == list(range(90))
     assert not set(groups[one]) & set(groups[other])
     assert len(one) == len(other) and abs(y[one].mean() - y[other].mean()) < 0.1
     order = np.random.default_rng(0).permutation(90)
-    again = split(X[order], y[order], 29 - groups[order])
+    again = split(problem_of(X[order], y[order], 29 - groups[order]))
     assert {frozenset(order[half].tolist()) for half in again} == {
         frozenset(half.tolist()) for half in (one, other)
     }

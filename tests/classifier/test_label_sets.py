@@ -12,6 +12,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.classifier import label_sets as module
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.reject import label_sets
+from bayespoint.tools.monitor import Monitor, watch
 
 KERNEL = {"kernel": "rbf", "gamma": 0.5, "engine": ExpectationPropagation(prior_scale=2.0)}
 LINEAR = {"kernel": "linear", "standardize": True}
@@ -174,7 +175,6 @@ def test_what_sets_rest_on():
     X, y = draw(np.random.default_rng(0), 30)
     about = {
         "the kernel": {"kernel": "rbf", "engine": ExpectationPropagation(prior_scale=1.0)},
-        "the prior": {"kernel": "rbf", "gamma": 1.0},
         "the scaling": KERNEL | {"standardize": True},
         "the basis": KERNEL | {"n_components": 5},
     }
@@ -182,8 +182,130 @@ def test_what_sets_rest_on():
         sets = label_sets(BayesPointClassifier(**parameters).fit(X, y), X[:1])
         assert (sets.method, sets.is_exact) == ("full", False)
         assert words in sets.basis
+    learned = BayesPointClassifier(kernel="rbf", gamma=1.0).fit(X, y)  # its prior, from the labels
+    sets = label_sets(learned, X[:1])
+    assert (sets.method, sets.is_exact) == ("left_out", False)
+    assert "leave-one-out" in sets.basis
     weighted = BayesPointClassifier(**KERNEL).fit(X, y, sample_weight=1.0 + y)
     assert label_sets(weighted, X[:1]).method == "left_out"
+
+
+def by_adding(clf, new, coverage):
+    """The wrong variant: kernels that the labels of the training rows have chosen."""
+    training = module.training_rows(clf.model_)
+    assert training.from_labels
+    cells = module.Cells(training.codes, clf.classes_, coverage, per_class=False)
+    p_values = module.full_p_values(module.adding(clf.model_, training), new, cells)
+    return p_values > (1 - coverage) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 300), (60, 60)])
+def test_coverage_of_the_default_classifier_on_wide_tables(n, d):
+    """Kernels were chosen by the labels: leave-one-out sets cover, full sets do not."""
+    coverage, hits, wrong = 0.9, [], []
+    for seed in range(30):
+        X, y = draw(np.random.default_rng(seed), n + 200, d)
+        clf = BayesPointClassifier(random_state=0).fit(X[:n], y[:n])
+        sets = label_sets(clf, X[n:], coverage=coverage)
+        assert (sets.method, sets.is_exact) == ("left_out", False)
+        hits.append(sets.contains[np.arange(200), y[n:]].mean())
+        if d == 300:
+            few = slice(n, n + 3)
+            wrong.append(by_adding(clf, X[few], coverage)[np.arange(3), y[few]].mean())
+    assert np.mean(hits) > coverage - 3 * np.std(hits) / np.sqrt(30)
+    assert np.mean(hits) < coverage + 0.05
+    if wrong:
+        assert np.mean(wrong) < coverage - 3 * np.std(wrong) / np.sqrt(30)
+
+
+def test_full_sets_learn_everything_again():
+    """Kernels, weights and temperature are chosen with the new row, with each label."""
+    n, coverage, n_draws = 29, 0.9, 60
+    rng, hits, wrong = np.random.default_rng(0), [], []
+    while len(hits) < n_draws:
+        X, y = draw(rng, n + 1, 300)
+        if np.bincount(y[:-1], minlength=2).min() < 2:
+            continue
+        clf = BayesPointClassifier(random_state=0).fit(X[:-1], y[:-1])
+        sets = label_sets(clf, X[-1:], coverage=coverage, method="full")
+        assert (sets.method, sets.is_exact) == ("full", True)
+        hits.append(sets.contains[0, y[-1]])
+        wrong.append(by_adding(clf, X[-1:], coverage)[0, y[-1]])
+    error = np.sqrt(coverage * (1 - coverage) / n_draws)
+    assert abs(np.mean(hits) - coverage) < 3 * error
+    assert np.mean(wrong) < coverage - 3 * error
+
+
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf", "ridge": 0.1, "engine": "laplace"}])
+def test_full_sets_of_chosen_kernels_are_those_of_fits_to_all_rows(parameters):
+    X, y = draw(np.random.default_rng(3), 25)
+    X = X * [1.0, 30.0] + [0.0, 500.0]
+    clf = BayesPointClassifier(**parameters).fit(X[:24], y[:24])
+    sets = label_sets(clf, X[24:], coverage=0.8, method="full")
+    assert (sets.method, sets.is_exact) == ("full", True)
+    for label in (0, 1):
+        labels = np.append(y[:24], label)
+        p = BayesPointClassifier(**parameters).fit(X, labels).model_.fact("label_scores")[:, 0]
+        assert sets.p_values[0, label] == np.mean(p <= p[-1] + 1e-5)
+
+
+class Stop(Monitor):
+    """Stops after so many rows, and remembers what it has seen."""
+
+    def __init__(self, most):
+        self.most, self.seen = most, []
+
+    def begin(self, total, unit):
+        self.seen += [total, unit]
+
+    def update(self, done):
+        self.seen.append(done)
+
+    def should_stop(self):
+        return self.seen[-1] >= self.most
+
+
+def test_full_sets_have_progress_and_an_end():
+    X, y = draw(np.random.default_rng(0), 30)
+    clf = BayesPointClassifier(kernel="rbf", engine="laplace").fit(X[:20], y[:20])
+    whole = label_sets(clf, X[20:24], coverage=0.8, method="full")
+    rest = label_sets(clf, X[20:24], coverage=0.8, method="left_out")
+    assert (whole.method, rest.method) == ("full", "left_out")
+    with watch(Stop(2)) as monitor:
+        stopped = label_sets(clf, X[20:24], coverage=0.8, method="full")
+    assert monitor.seen == [4, "rows", 1, 2]
+    assert (stopped.method, stopped.is_exact) == ("full and left_out", False)
+    assert "the first 2 of 4 rows" in stopped.basis
+    np.testing.assert_array_equal(stopped.p_values[:2], whole.p_values[:2])
+    np.testing.assert_array_equal(stopped.p_values[2:], rest.p_values[2:])
+    late = label_sets(clf, X[20:24], coverage=0.8, method="full", max_time=1e-9)
+    np.testing.assert_array_equal(late.p_values[:1], whole.p_values[:1])
+    np.testing.assert_array_equal(late.p_values[1:], rest.p_values[1:])
+    np.testing.assert_array_equal(
+        clf.predict_set(X[20:24], 0.8, method="full", max_time=1000.0), whole.contains
+    )
+
+
+def test_verbose_shows_progress(capsys):
+    X, y = draw(np.random.default_rng(0), 30)
+    clf = BayesPointClassifier(kernel="linear").fit(X, y)
+    clf.predict_set(X[:3])
+    assert not capsys.readouterr().err
+    clf.set_params(verbose=1).predict_set(X[:3])
+    label_sets(clf, X[:3])
+    assert capsys.readouterr().err.count("3 rows") == 2
+
+
+def test_sets_where_rounding_hides_the_prior():
+    X, y = draw(np.random.default_rng(0), 40)
+    engine = ExpectationPropagation(prior_scale=1e9)
+    clf = BayesPointClassifier(kernel="linear", engine=engine).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    with pytest.raises(np.linalg.LinAlgError, match="rounding hides the prior"):
+        way = module.adding(clf.model_, module.training_rows(clf.model_))
+        way.probabilities(X[:1])
+    assert label_sets(clf, X[:1]).method == "left_out"
+    assert label_sets(clf, X[:1], method="full").method == "full"  # by fits
 
 
 def test_errors_say_what_to_do():
@@ -192,6 +314,16 @@ def test_errors_say_what_to_do():
     for coverage in (0.0, 1.0, -1, 90, None, "all"):
         with pytest.raises(ValueError, match="coverage must be a float in the range"):
             clf.predict_set(X, coverage)
+    with pytest.raises(ValueError, match="The 'method' parameter must be a str among"):
+        clf.predict_set(X, method="split")
+    for seconds in (0, -1.0, "1", True, np.nan):
+        with pytest.raises(ValueError, match="The 'max_time' parameter must be a positive number"):
+            clf.predict_set(X, max_time=seconds)
+    with pytest.raises(ValueError, match="Leave one of them away"):
+        clf.predict_set(X, method="full", calibration=(X, y))
+    loaded = pickle.loads(pickle.dumps(clf))
+    with pytest.raises(ValueError, match="neither pickled nor loaded"):
+        loaded.predict_set(X, method="full")
     with pytest.raises(ValueError, match=r"needs at least 99 rows to compare with.*Got 15"):
         clf.predict_set(X, 0.99)
     with pytest.raises(ValueError, match="needs at least 9 rows of class"):

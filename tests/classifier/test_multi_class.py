@@ -16,8 +16,9 @@ import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy, query
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.exceptions import NotEnoughMemoryError
+from bayespoint.exceptions import ManyClassesWarning, NotEnoughMemoryError
 from bayespoint.reject import SelectiveClassifier
+from bayespoint.tools.monitor import Monitor, watch
 
 X, Y = load_iris(return_X_y=True)
 X = scale(X)
@@ -260,3 +261,41 @@ def test_sparse_rows_stay_sparse_or_say_why():
     assert clf.fit(sparse, Y).score(sparse, Y) > 0.6
     with pytest.raises(ValueError, match="FactorisedPropagation learns one class after another"):
         clf.set_params(multi_class="joint").fit(sparse, Y)
+
+
+class Begun(Exception):
+    """Raised where the fit would begin."""
+
+
+class FirstWords(Monitor):
+    """Keeps the first message, and ends the fit there."""
+
+    def tell(self, message):
+        raise Begun(message)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows", "words"),
+    [(500, 1000, "63 minutes"), (100, 500, "1 minute"), (300, 20_000, "8 hours")],
+)
+def test_many_classes_together_are_announced_before_the_fit(n_classes, n_rows, words):
+    y = np.arange(n_rows) % n_classes
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    clf = BayesPointClassifier(kernel="linear", multi_class="joint")
+    with (
+        pytest.warns(ManyClassesWarning, match=f"{n_classes} classes together.*about {words}"),
+        pytest.raises(Begun, match=f"{n_classes} classes together take about {words}"),
+        watch(FirstWords()),
+    ):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "auto", "one_vs_rest", "ordinal"])
+def test_few_classes_or_separate_ones_are_not_announced(multi_class):
+    """Neither a few together, nor many one after another (or in an order)."""
+    n_classes = 5 if multi_class == "joint" else 120
+    y = np.arange(720) % n_classes
+    X = (y + np.random.default_rng(0).normal(size=720))[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ManyClassesWarning)
+        BayesPointClassifier(kernel="linear", engine="laplace", multi_class=multi_class).fit(X, y)

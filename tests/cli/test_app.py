@@ -143,6 +143,36 @@ def test_numbers_out_of_range(command, option, value, most, tmp_path, monkeypatc
     assert f"'{option}': must be from 0 to {most}. See" in capsys.readouterr().err
 
 
+EMPTY = [
+    ["train", "--target", "", "--model", "m.bpm"],
+    ["train-incremental", "--target", "", "--model", "m.bpm"],
+    ["cross-validate", "--target", ""],
+    ["suspects", "--target", ""],
+    ["evaluate", "--target", "", "--model", "m.bpm"],
+    ["label", "--target", "", "--classes", "a,b"],
+    ["label", "--classes", ""],
+    ["label", "--classes", "a,b", "--text", ""],
+    ["train", "--target", "repaid", "--model", "m.bpm", "--drop", "age", "--drop", ""],
+    ["train", "--target", "repaid", "--model", "m.bpm", "--group-column", ""],
+    ["train", "--target", "repaid", "--model", "m.bpm", "--engine", ""],
+]
+
+
+@pytest.mark.parametrize("arguments", EMPTY, ids=" ".join)
+def test_an_option_that_is_empty_is_named(arguments, tmp_path, monkeypatch, capsys):
+    """As of a variable of a shell that is not set: --target "$TARGET"."""
+    table = write(loans(), tmp_path / "loans.csv")
+    name, *options = arguments
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bayespoint", name, str(table), *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == ExitCode.USAGE
+    empty = options[options.index("") - 1]
+    line = f"error: Invalid value for '{empty}': must not be empty. See bayespoint {name} --help."
+    assert capsys.readouterr().err.splitlines() == [line]
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
 )

@@ -1,14 +1,16 @@
 """bayespoint label: pools of all kinds, what it writes, and bad input."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pandas as pd
 import pytest
-from tests.helpers.labelling import Client, digits_pool
+from tests.helpers.labelling import Client, Command, digits_pool, line_pool
 from tests.helpers.running import error_line, invoke, loans, succeed, write
 
-from bayespoint.active.labelling.items import png
+from bayespoint.active.labelling.pictures import png
 from bayespoint.active.labelling.server import LabelServer
 from bayespoint.cli.commands import label as module
 
@@ -254,6 +256,62 @@ def test_one_class_gives_no_model(person, tmp_path):
     assert "no model is written: it needs labels of two classes" in result.stderr
     assert not (tmp_path / "pool.labelled.bpm").exists()
     assert (pd.read_csv(tmp_path / "pool.labelled.csv")["label"] == "yes").all()
+
+
+def test_a_journal_that_is_emptied_meanwhile(person, tmp_path):
+    """No answer is accepted any more, and the results and a copy have all that were."""
+    table = loans(40)
+    pool = write(table.drop(columns="repaid"), tmp_path / "pool.csv")
+    person.truth, person.n = table["repaid"].tolist(), 6
+    journal, refused = tmp_path / "pool.labels.jsonl", []
+
+    def empty(client):
+        journal.write_bytes(b"")
+        row = client.get("begin")["item"]["row"]
+        body = json.dumps({"tab": "one", "row": row, "label": "yes"}).encode()
+        refused.append(client.request("POST", f"/{client.token}/answer", body)[0])
+
+    person.then = empty
+    result = succeed("label", pool, "--classes", "no,yes")
+    copy = tmp_path / "pool.labels.rescued.jsonl"
+    assert refused == [507]
+    assert (
+        "warning: another program changed the journal" in result.stderr
+        and str(copy) in result.stderr
+    )
+    assert pd.read_csv(tmp_path / "pool.labelled.csv")["label"].notna().sum() == 6
+    copy.replace(journal)
+    person.then = lambda client: None
+    assert "6 answers already; continuing" in succeed("label", pool, "--classes", "no,yes").stderr
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_writes_the_results(tmp_path, name):
+    if not hasattr(signal, name) or os.name != "posix":
+        pytest.skip("this system does not send the signal to other processes")
+    write(line_pool()[0], tmp_path / "pool.csv")
+    command = Command(tmp_path, "pool.csv", "--classes", "no,yes")
+    client = Client.at(command.address)
+    for label in ("no", "yes", "no"):
+        client.post("answer", row=client.get("begin")["item"]["row"], label=label)
+    assert command.end(getattr(signal, name)) == 0
+    assert "3 of 40 rows" in (tmp_path / "output.txt").read_text()
+    assert pd.read_csv(tmp_path / "pool.labelled.csv")["label"].notna().sum() == 3
+    assert (tmp_path / "pool.labelled.bpm").exists() and (tmp_path / "pool.labelled.json").exists()
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path):
+    """As with nohup: the terminal may be closed."""
+    if not hasattr(signal, "SIGHUP"):
+        pytest.skip("this system has no SIGHUP")
+    write(line_pool()[0], tmp_path / "pool.csv")
+    ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    command = Command(tmp_path, "pool.csv", "--classes", "no,yes", first=ignore)
+    command.send(signal.SIGHUP)
+    client = Client.at(command.address)
+    client.post("answer", row=client.get("begin")["item"]["row"], label="no")
+    assert command.end(signal.SIGTERM) == 0
+    assert pd.read_csv(tmp_path / "pool.labelled.csv")["label"].notna().sum() == 1
 
 
 # Bad input ---------------------------------------------------------------------------------------

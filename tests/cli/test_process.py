@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import typer
@@ -30,6 +31,41 @@ def test_python_m_bayespoint(trained, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "converged after" in done.stdout
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["--version"], ["train", "--help"], ["info", "-h"]]
+)
+def test_help_that_cannot_be_written(arguments):
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == ExitCode.FAILED
+    assert done.stderr == b"error: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no broken pipes")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"]])
+def test_help_that_nobody_reads(arguments):
+    """As with ``| head -0``: nothing is said."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *arguments],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (ExitCode.FAILED, b"")
 
 
 def interrupt(script, arguments, sign, after=0.0):

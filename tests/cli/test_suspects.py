@@ -28,11 +28,18 @@ def test_suspects(tmp_path):
     assert (found["rows"], found["suspect"]) == (59, 1)
     assert found["first"]["row"][0] == 9
     written = pd.read_csv(out)
-    assert written["p_label"].is_monotonic_increasing
+    assert written["p_wrong"].is_monotonic_decreasing
     assert written.loc[0, ["row", "label", "suggested"]].tolist() == [9, "fruit", "root"]
     assert written["suspect"].tolist() == [True] + 58 * [False]
     shown = succeed("suspects", data, *options).output
-    assert "1 suspect label among 59" in shown
+    assert "1 suspect label among 59; about 1 are expected to be wrong." in shown
+    first, line, second = (
+        shown.index(words) for words in ("Suspect:", "Not suspect:", "1 suspect")
+    )
+    above, below = shown[first:line].split(), shown[line:second].split()
+    assert above.count("fruit") == 1  # the line is drawn after one row, which is row 9
+    assert "9" in above
+    assert len(below) > 19 * 6
 
 
 def test_bad_input(tmp_path):

@@ -14,7 +14,6 @@ from pkgutil import iter_modules
 import pytest
 
 import bayespoint
-from bayespoint.tools.stability import DEPRECATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -78,13 +77,6 @@ def test_the_page_on_stability_names_what_is_marked():
     assert {"bayespoint.engines.Engine", "bayespoint.kernels.Kernel"} <= {
         name for name in listed(EXTENDING) if mark(name)
     }
-
-
-def test_the_page_on_stability_names_what_is_deprecated():
-    rows = STABILITY.split("## Deprecations")[1].split("|---|---|---|---|\n")[1].splitlines()
-    every = [(name, *rest) for name, rest in DEPRECATIONS.items()]
-    expected = [f"| `{' | '.join(one)} |".replace(" |", "` |", 1) for one in every]
-    assert rows == (expected or ["| none | | | |"])
 
 
 def sections(thing):

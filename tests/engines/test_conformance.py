@@ -36,7 +36,6 @@ SETTINGS = {
     "laplace": (LaplaceApproximation(prior_scale=1.0), {}),
     "gibbs isotropic": (GibbsSampler(**SHORT, directions="isotropic"), {}),
     "gibbs auto": (GibbsSampler(**SHORT), {}),  # outputs, with the kernel rbf
-    "gibbs adapted": (GibbsSampler(**SHORT, directions="adapted"), {}),
     "gibbs hard": (GibbsSampler(**SHORT, label_noise=0), {}),
     "billiard": (BilliardSampler(**SHORT), {}),
     "billiard ridge": (BilliardSampler(**SHORT), {"ridge": 1.0}),

@@ -1,5 +1,7 @@
 """Data for out-of-core fits, and comparisons of their results."""
 
+from dataclasses import astuple
+
 import numpy as np
 
 from bayespoint import BayesPointClassifier
@@ -47,7 +49,6 @@ def assert_equal_fits(one, two, rtol=1e-6):
     np.testing.assert_allclose(one.log_evidence_, two.log_evidence_, rtol=rtol, atol=1e2 * rtol)
     np.testing.assert_allclose(one.coding_.temperature, two.coding_.temperature, rtol=1e-4)
     for name in ("error", "log_loss"):
-        np.testing.assert_allclose(
-            one.expected_scores_[name], two.expected_scores_[name], rtol=10 * rtol, atol=10 * rtol
-        )
+        scores = [astuple(clf.expected_scores_[name]) for clf in (one, two)]
+        np.testing.assert_allclose(*scores, rtol=10 * rtol, atol=10 * rtol)
     np.testing.assert_array_equal(one.classes_, two.classes_)

@@ -18,7 +18,8 @@ def log_evidence_gradient(clf, X, y, names, weight=None):
     problem = pose(clf, Parameters.of(clf), X, y, weight, reset=False)
     space = engine.space(clf.kernel_, clf.ridge, clf.n_components).fit(problem.points)
     solution = Solution(clf.kernel, engine, problem, space, clf.posterior_, clf.run_)
-    return solution_gradient(solution, names)
+    parts = solution_gradient(solution, names)
+    return np.concatenate([np.atleast_1d(parts[name]) for name in names])
 
 
 def finite_difference(clf, X, y, name, weight=None):

@@ -80,9 +80,12 @@ def factor_by_factor(Z, y, scale, noise=1.0, n_classes=3, sweeps=60):
             shift[k], rate[k], _, _ = _core.ep.match((f - shift[k] * e) / c, e / c, law)
     covariance = np.linalg.inv(np.diag(prior) + (B.T * rate) @ B)
     mean = covariance @ (B.T @ shift)
-    e, f, y_yes = np.einsum("ki,ij,kj->k", B, covariance, B), B @ mean, np.ones(len(B))
-    ones = np.ones(len(B))
-    _, constant = _core.ep.summary((e, f), (y_yes, shift, rate, ones), law)
+    e, f = np.einsum("ki,ij,kj->k", B, covariance, B), B @ mean
+    c = 1 - rate * e
+    m, v = (f - shift * e) / c, e / c
+    log_p, _, _ = _core.ep.match_all(m, v, law)
+    exponent = (2 * m * shift + shift**2 * v - rate * m**2) / (1 + rate * v)
+    constant = log_p + 0.5 * np.log1p(rate * v) - 0.5 * exponent
     determinant = np.linalg.slogdet(covariance)[1] + np.log(prior).sum()
     evidence = constant.sum() + 0.5 * determinant + 0.5 * shift @ f
     own = slice(0, n_classes * d)

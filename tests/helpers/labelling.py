@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,12 @@ class Client:
 
     def __init__(self, server):
         self.server, self.port, self.token = server, server.port, server.token
+
+    @classmethod
+    def at(cls, address):
+        """A client of the server that has printed this address."""
+        port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/(.+)/", address).groups()
+        return cls(SimpleNamespace(port=int(port), token=token))
 
     def request(self, method, path, body=None, headers=None):
         """Status, headers and content of an answer."""
@@ -87,10 +94,10 @@ main()
 
 
 class Command:
-    """``bayespoint label`` in its own process."""
+    """``bayespoint label`` in its own process, which runs some code first."""
 
-    def __init__(self, folder, *arguments):
-        command = [sys.executable, "-c", START, "label", *map(str, arguments)]
+    def __init__(self, folder, *arguments, first=""):
+        command = [sys.executable, "-c", first + START, "label", *map(str, arguments)]
         self._log = open(folder / "output.txt", "w+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(
             [*command, "--no-browser"],
@@ -116,10 +123,14 @@ class Command:
         self._process.wait()
         self._log.close()
 
-    def end(self):
-        """Ctrl-C; returns the exit code."""
-        self._process.send_signal(signal.SIGINT)
+    def end(self, number=signal.SIGINT):
+        """Ctrl-C, or another signal; returns the exit code."""
+        self.send(number)
         return self.wait()
+
+    def send(self, number):
+        """Send a signal."""
+        self._process.send_signal(number)
 
     def wait(self):
         """The exit code, once it has ended by itself."""

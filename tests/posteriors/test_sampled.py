@@ -106,6 +106,16 @@ def test_tie_break_never_overturns_a_vote(outputs):
                 assert scores[i] > scores[j]
 
 
+def test_outputs_of_the_size_of_rounding_errors_are_ties():
+    """0.1 + 0.2 - 0.3 is 5.6e-17; a hundred times as much is an output."""
+    weights = np.array([0.1, 0.2, -0.3])[:, None, None]
+    odds = LogOdds(np.eye(1), np.zeros(1))
+    posterior = SampledPosterior(weights, some_visits(1, 1, 0.2), odds)
+    Z = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1 - 1e-13], [1e-200, 1e-200, 1e-200]])
+    assert (posterior.outputs(Z) > 0).all()
+    assert posterior.votes(Z).ravel().tolist() == [0, 1, 0]
+
+
 def test_outputs_above_1_do_not_outvote():
     """A precomputed kernel does not tell the length of new points."""
     posterior, Z = with_outputs(np.array([[900.0, -1.0, -1.0], [-0.1, 0.2, 0.1]]))

@@ -94,6 +94,13 @@ def rounded(value):
 # By hand -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("clip", [0.0, 1e-3])  # the second is wrong
+def test_the_loss_of_a_surprise_is_not_cut_off(clip):
+    p = np.maximum([[1 - 1e-6, 1e-6], [0.5, 0.5]], clip)
+    value = ask(p.tolist(), [1, 0], [0, 1]).metrics["log_loss"].value
+    assert (value == pytest.approx(-np.log(1e-6 * 0.5) / 2)) == (clip == 0)
+
+
 def test_a_case_by_hand():
     p = [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]
     found = ask(p, [0, 0, 1, 1], [0, 1])

@@ -3,8 +3,11 @@
 import io
 import json
 import pickle
+import re
+import struct
 import tracemalloc
 import warnings
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -243,6 +246,65 @@ def test_json_that_swells(models, outcome, item):
     assert peak < 10 * len(attack)
 
 
+def directory_of(n):
+    """An archive of n entries, all of one empty member, so that nearly all of it is directory."""
+    name = b"a"
+    local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 0, 0, 33, 0, 0, 0, 1, 0) + name
+    entry = struct.pack(
+        "<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0
+    )
+    size = n * (len(entry) + 1)
+    shown = min(n, 0xFFFF)
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, shown, shown, size, len(local), 0)
+    return local + n * (entry + name) + end
+
+
+def test_a_directory_that_swells(models, outcome):
+    """An entry of 47 bytes is an object of 900: an archive of 25 MB took 437 MB."""
+    _, X, expected = models["linear"]
+    attack = directory_of(100_000)
+    with zipfile.ZipFile(io.BytesIO(attack)) as archive:  # it is an archive
+        assert len(archive.infolist()) == 100_000
+    tracemalloc.start()
+    assert outcome(attack, X, expected) == "refused"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(attack)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"scalar": "<f2", "value": 1e10},  # would be infinite
+        {"scalar": "<f4", "value": 1e300},
+        {"scalar": "<f4", "value": 0.1},  # would be another number
+        {"scalar": "|u1", "value": 300},
+        {"dict": [["a", 1], ["a", 2]]},
+        {"objects": ["a"], "shape": [-1]},
+        {"array": "arrays/0.npy", "readonly": "x"},
+        {"array": "arrays/0.npy", "axes": [True, False]},
+    ],
+)
+def test_values_are_exact(models, node):
+    data, _, _ = models["linear"]
+    contents = members(data)
+    with pytest.raises((ContentError, OverflowError)):
+        Decoder(contents.__getitem__).decode(node, "x")
+
+
+@pytest.mark.parametrize("text", ["1e999", "NaN", '1, "seconds": 2'])
+def test_json_means_one_thing(models, outcome, text):
+    """The seconds of a run may be any number, once."""
+    data, X, expected = models["linear"]
+    contents = members(data)
+    for new, said in (("1", "right"), (text, "refused")):
+        manifest = re.sub(
+            rb'"seconds": [-.e\d]+', b'"seconds": ' + new.encode(), contents[MANIFEST]
+        )
+        assert manifest != contents[MANIFEST]
+        assert outcome(archive({**contents, MANIFEST: manifest}), X, expected) == said
+
+
 def test_ordinary_manifests_are_not_dense():
     names = np.array([f"a{number}" for number in range(20_000)], dtype=object)
     text = json.dumps({"objects": list(names), "shape": [len(names)]}, indent=1).encode()
@@ -403,5 +465,5 @@ def test_a_frozen_estimator_that_holds_nothing(outcome, tmp_path):
     manifest = json.loads(contents[MANIFEST])
     manifest["model"]["state"] = {}
     (tmp_path / "empty.bpm").write_bytes(forged({MANIFEST: contents[MANIFEST]}, manifest))
-    with pytest.raises(ModelFileError, match="it has no estimator"):
+    with pytest.raises(ModelFileError, match="model has no attribute 'estimator'"):
         bayespoint.load(tmp_path / "empty.bpm")

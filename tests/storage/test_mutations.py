@@ -157,6 +157,8 @@ VALUES = [
     3,
     10**30,
     1e308,
+    1e155,
+    5e-324,
     -0.5,
     "",
     "x",
@@ -177,6 +179,7 @@ VALUES = [
     {"float": 1},
     {"scalar": "<f8", "value": 1.5},
     {"scalar": "<i8", "value": 2**70},
+    {"scalar": "<f2", "value": 1e10},
     {"scalar": "U", "value": "a"},
     {"dtype": "<f8"},
     {"dtype": "O"},
@@ -221,6 +224,7 @@ def new_name(manifest, contents, rng):
     found = [(node, key) for node, key in places(manifest["model"]) if isinstance(node, dict)]
     node, key = pick(found, rng)
     names = [key + "x", "__class__", "__dict__", "predict", "predict_proba", "transform", "a b", ""]
+    names += ["classes_", "expected_scores_", "stream", "not_stored"]
     items = list(node.items())
     node.clear()
     new = names[rng.integers(len(names))]

@@ -45,7 +45,7 @@ fits = {
     "diagonal ep": ("linear", 0, engines.FactorisedPropagation(), three),
     "laplace": ("rbf", 0, engines.LaplaceApproximation(), three),
     "gibbs": ("rbf", 0, engines.GibbsSampler(n_samples=n_samples), two),
-    "lines": ("linear", 0, engines.GibbsSampler(n_samples=n_samples, directions="adapted"), two),
+    "circles": ("linear", 0, engines.GibbsSampler(n_samples=n_samples), two),
     "billiard": ("rbf", 0.1, engines.BilliardSampler(n_samples=n_samples), two),
     "perceptron": ("linear", 0, engines.PermutedPerceptron(max_epochs=10**7), three),
     "knapsack": ("linear", 0, engines.KnapsackPropagation(n_iter=10**6), three),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from bayespoint.tools.maximize import climb
+from bayespoint.tools.maximize import Layout, climb
 
 WIDE = np.full(2, -9.0), np.full(2, 9.0)
 
@@ -96,3 +96,14 @@ def test_it_ends_in_time(monkeypatch):
     found = climb(hill, np.array([-2.0, 3.0]), *WIDE, until=5.0)
     assert 5 < len(hill.tried) < 10
     assert np.array_equal(found.x, hill.tried[np.argmax(hill.values)])
+
+
+def test_values_by_name_are_those_of_the_vector():
+    layout = Layout({"a": 1.0, "b": np.ones(3), "c": [2.0]})
+    x = layout.vector({"a": 5, "b": [1, 2, 3], "c": 7.0})
+    assert x.tolist() == [5, 1, 2, 3, 7]
+    found = layout.by_name(x)
+    assert found["a"] == 5 and type(found["a"]) is float
+    assert found["b"].tolist() == [1, 2, 3] and found["c"].tolist() == [7]
+    assert layout.vector({"a": 0, "b": 4.0, "c": 1.0}).tolist() == [0, 4, 4, 4, 1]
+    assert layout.entries["b"].tolist() == [1, 2, 3]

@@ -273,7 +273,7 @@ def test_fits_in_threads_leave_the_process_as_it_was(four_threads, engine):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = X[:, 0] > 0
-    chosen = GibbsSampler(directions="adapted", n_samples=20) if engine == "gibbs" else engine
+    chosen = GibbsSampler(n_samples=20) if engine == "gibbs" else engine
 
     def fit(n):
         clf = BayesPointClassifier(kernel="linear", engine=chosen, random_state=n, n_jobs=2)

@@ -1,8 +1,8 @@
 """Expectation propagation: the truncated Gaussian, one site, and the loops over sites.
 
-Symbols are those of the slides: the site of a label y is exp(a y f - b f^2 / 2) in the output
-f = w.phi, and e = var f in the posterior. A site of weight k counts k times; its cavity lacks
-``removed`` of them. ``moments`` are e and f, ``sites`` are y, a, b and removed.
+Symbols are those of the slides: e = var f in the posterior of an output f = w.phi. Functions of one
+label take y f, its site is exp(a y f - b f^2 / 2). Loops take f, with sites exp(a f - b f^2 / 2). A
+site of weight k counts k times; its cavity lacks ``removed`` of them.
 """
 
 import math
@@ -183,15 +183,6 @@ def match_all(
     return log_p.reshape(mean.shape), a.reshape(mean.shape), b.reshape(mean.shape)
 
 
-def cavities(moments: tuple, sites: tuple) -> tuple[NDArray, NDArray]:
-    """Step 1: mean and variance of y f without its own site; NaN where nothing would be left."""
-    (e, f), (y, a, b, removed) = moments, sites
-    c = 1.0 - removed * b * e
-    c = np.where(c > SMALLEST, c, np.nan)
-    with np.errstate(all="ignore"):
-        return (y * f - removed * a * e) / c, e / c
-
-
 @compiled
 def sweep(
     rows: NDArray,
@@ -282,38 +273,3 @@ def agreeing(
             if not abs(step) > PRECISE * (1.0 + abs(f[i])) + ROUNDED * abs(found[i]):
                 break
     return a, b, found
-
-
-@compiled
-def all_sites(
-    moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
-) -> tuple[NDArray, NDArray, NDArray]:
-    """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
-    (e, f), (y, a, b, removed) = moments, sites
-    new_a, new_b, moved = np.empty(len(a)), np.empty(len(a)), np.empty(len(a))
-    for i in range(len(a)):
-        new_a[i], new_b[i], moved[i] = a[i], b[i], np.inf
-        c = 1.0 - removed[i] * b[i] * e[i]
-        if c > SMALLEST and e[i] >= 0:
-            m = (y[i] * f[i] - removed[i] * a[i] * e[i]) / c
-            new_a[i], new_b[i], s2, _ = match(m, e[i] / c, law, *bounds_of(bounds, i))
-            moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
-    return new_a, new_b, moved
-
-
-@compiled
-def summary(
-    moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
-) -> tuple[NDArray, NDArray]:
-    """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
-    (e, f), (y, a, b, removed) = moments, sites
-    left_out, constant = np.empty(len(e)), np.empty(len(e))
-    for i in range(len(e)):
-        m, v, c = y[i] * f[i], e[i], 1.0 - removed[i] * b[i] * e[i]
-        if c > SMALLEST and v >= 0:  # else no cavity: the posterior itself stands in
-            m, v = (m - removed[i] * a[i] * v) / c, v / c
-        _, _, _, left_out[i] = match(m, v, law, *bounds_of(bounds, i))
-        d = 1.0 + b[i] * v
-        exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
-        constant[i] = left_out[i] + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
-    return left_out, constant

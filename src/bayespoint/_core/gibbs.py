@@ -1,7 +1,7 @@
-"""The kernel Gibbs sampler: moves on circles and on lines, with exact bookkeeping of errors.
+"""The kernel Gibbs sampler: moves on circles, with exact bookkeeping of errors.
 
 A row of ``Y`` is y_i x_i / |x_i|, so that point i is an error of w where f_i = (Y w)_i <= 0. Along
-a circle or a line through w every point changes its side at one known place; sorted, the places cut
+a circle through w every point changes its side at one known place; sorted, the places cut
 the path into pieces of constant likelihood exp(-theta e), e being the weight of the errors. Steps
 are numbered as in the paper.
 """
@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled, inner
-from bayespoint._core.normals import normal_above, normal_area, normal_place
+from bayespoint._core.normals import normal_above, normal_area
 
 BLOCK = 32  # circles whose products with Y are computed at once, several times as fast as singly
 RENEW = 100  # moves after which rounding errors are removed from w and f = Y w
@@ -30,14 +30,6 @@ class Problem(NamedTuple):
     Y: NDArray  # (m, d) normals
     weight: NDArray  # (m,) of the points
     theta: float  # log((1 - q) / q), what an error costs; infinite without label noise
-
-
-class Lines(NamedTuple):
-    """Lines between circles, in directions drawn from the rows of ``directions``."""
-
-    directions: NDArray  # (n, d) unit vectors
-    slopes: NDArray  # (n, m) their products with Y
-    per_circle: int
 
 
 class Outputs(NamedTuple):
@@ -286,41 +278,6 @@ def move_on_circle(problem: Problem, chain: Chain, n: int, path: Path, rng: Gene
         f[i] = c * f[i] + s * path.g[i]
 
 
-@inner
-def move_on_line(problem: Problem, chain: Chain, lines: Lines, path: Path, rng: Generator) -> None:
-    """The next w on a line w + t u, for w ~ N(0, I) before any label.
-
-    Then s = u.w is standard normal, and Phi(s) plays the part of the angle: in it pieces have a
-    constant density. No product with Y is needed.
-    """
-    w, f, weight, inside = chain.w, chain.f, problem.weight, math.isinf(problem.theta)
-    n = int(rng.random() * len(lines.directions))
-    u, g = lines.directions[n], lines.slopes[n]
-    here = np.dot(u, w)
-    sign = -1.0 if here > 0 else 1.0  # go from the lower tail, where Phi has all its digits
-    start = sign * here
-    low, high = -np.inf, np.inf
-    for i in range(len(f)):
-        slope = sign * g[i] if g[i] != 0 else SMALLEST
-        s = start - f[i] / slope
-        path.change[i] = -weight[i] if slope > 0 else weight[i]
-        if inside:
-            low, high = (max(low, s), high) if slope > 0 else (low, min(high, s))
-        else:
-            path.place[i] = normal_area(s)
-    if inside:
-        begin, end = normal_area(low), normal_area(high)
-        area = begin + rng.random() * (end - begin)
-    else:
-        sort_places(path, 1.0)
-        area, _ = draw_place(path, problem.theta, 1.0, 1.0, chain.histogram, rng)
-    t = sign * (normal_place(area, low, high) - start)
-    for k in range(len(w)):
-        w[k] += t * u[k]
-    for i in range(len(f)):
-        f[i] += t * g[i]
-
-
 @compiled
 def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Generator) -> None:
     """The next w after a line for each point.
@@ -358,24 +315,21 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
 def sample(
     problem: Problem,
     chain: Chain,
-    lines: Lines | None,
     outputs: Outputs | None,
     path: Path,
     rng: Generator,
 ) -> None:
     """Move a chain; w, f and ``path`` keep from call to call what the next step needs.
 
-    After each circle come ``outputs``, if there are any, and then ``lines``, each a step of its
-    own; what is None is not compiled. Lines need w ~ N(0, I) before any label; circles do not
-    depend on the length of w: the law of w / |w| is the same. Without label noise w starts, and
-    stays, inside version space.
+    After each circle come ``outputs``, if there are any; None is not compiled. They need
+    w ~ N(0, I) before any label; circles do not depend on the length of w: the law of w / |w| is
+    the same. Without label noise w starts, and stays, inside version space.
     """
     Y, w, f, thin = problem.Y, chain.w, chain.f, chain.thin
-    period = 1 if lines is None else lines.per_circle + 1
-    n_circles = (len(chain.samples) * thin + period - 1) // period
+    n_steps = len(chain.samples) * thin
     for step in range(chain.first, chain.last):
         if step % (RENEW if outputs is None else RENEW_OUTPUTS) == 0:
-            if lines is None and outputs is None:
+            if outputs is None:
                 length = math.sqrt(np.dot(w, w))
                 for k in range(len(w)):
                     w[k] /= length
@@ -383,15 +337,11 @@ def sample(
         if math.isinf(problem.theta):
             for i in range(len(f)):  # rounding must not take w out of version space
                 f[i] = max(f[i], SMALLEST)
-        if step % period == 0:
-            circle = step // period
-            if circle % BLOCK == 0:
-                draw_normals(Y, min(BLOCK, n_circles - circle), path, rng)
-            move_on_circle(problem, chain, circle % BLOCK, path, rng)
-            if outputs is not None:
-                move_each_output(problem, chain, outputs, rng)
-        elif lines is not None:
-            move_on_line(problem, chain, lines, path, rng)
+        if step % BLOCK == 0:
+            draw_normals(Y, min(BLOCK, n_steps - step), path, rng)
+        move_on_circle(problem, chain, step % BLOCK, path, rng)
+        if outputs is not None:
+            move_each_output(problem, chain, outputs, rng)
         scale = 1.0 / math.sqrt(np.dot(w, w))
         for k in range(len(w)):
             chain.total[k] += scale * w[k]

@@ -1,4 +1,4 @@
-"""The standard normal law on a line: areas, places of areas, and numbers above a border."""
+"""The standard normal law on a line: areas, and numbers above a border."""
 
 import math
 
@@ -6,27 +6,11 @@ from numpy.random import Generator
 
 from bayespoint._core.compiler import compiled, inner
 
-FARTHEST = 38.0  # standard deviations; Phi(-38) is the smallest float64
-BISECTIONS = 60  # 76 / 2^60 = 7e-17
-
 
 @inner
 def normal_area(s: float) -> float:
     """Phi(s), with all digits where it is small."""
     return 0.5 * math.erfc(-s * math.sqrt(0.5))
-
-
-@inner
-def normal_place(area: float, low: float, high: float) -> float:
-    """The s between ``low`` and ``high`` with Phi(s) = area, by bisection."""
-    low, high = max(low, -FARTHEST), min(high, FARTHEST)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if normal_area(middle) < area:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 
 from bayespoint.active.scores import unwrap
 from bayespoint.classifier.attributes import left_out_probabilities as of_model
@@ -16,9 +16,16 @@ from bayespoint.tools.numbers import TINY
 from bayespoint.tools.stability import unstable
 from bayespoint.tools.validation import column_or_1d
 
-SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
+LINE = 0.5  # probability of being wrong from which a label is suspect
 EARLY = 20  # labels below which there are no suspects
 MOST_FLIPS = 0.5  # share of wrong labels
+# The rate of flips before any label is seen: Beta(1, 9), whose mean is 10 %, below MOST_FLIPS.
+FLIPPED, KEPT = 1.0, 9.0
+N_RATES, N_TEMPERATURES = 40, 16
+# The logarithm by which predictions are sharpened: half of a normal distribution, and its end.
+SHARPNESS, SHARPEST = 0.7, 2.0
+ENOUGH = 5000  # labels from which rate and temperature are learned
+NEGLIGIBLE = 1e-4  # weight of rate and temperature, relative to the largest, that is left out
 
 
 @dataclass(frozen=True)
@@ -35,14 +42,14 @@ class SuspectLabels:
         Evidence for another label in nats: how much larger the logarithm of the evidence is if the
         label is replaced by ``suggested``. Negative where the label is the most probable one.
     probability : ndarray of shape (n,)
-        That the label is wrong, if labels are flipped at the rate ``flip_rate``.
+        That the label is wrong, if labels are flipped at random: see :func:`suspect_labels`.
     suggested : ndarray of shape (n,)
         The most probable other label.
     is_suspect : ndarray of bool, shape (n,)
-        Whether the label has less than 10 % and another more than 70 %; nowhere if there are fewer
-        than 20 labels.
+        Whether the label is more probably wrong than right, ``probability > 0.5``; nowhere if there
+        are fewer than 20 labels.
     flip_rate : float
-        The most likely share of wrong labels, beyond what the classifier expects.
+        The share of wrong labels that is to be expected, the mean of ``probability``.
 
     Examples
     --------
@@ -68,23 +75,73 @@ class SuspectLabels:
     @classmethod
     def of(cls, p: NDArray, codes: NDArray, classes: NDArray | None = None) -> SuspectLabels:
         """From probabilities that do not know the labels, and the columns of the labels."""
-        rows, n_classes = np.arange(len(codes)), p.shape[1]
+        rows = np.arange(len(codes))
         own, others = p[rows, codes], p.copy()
         others[rows, codes] = -1.0
         best = others.argmax(axis=1)
         score = np.log(np.maximum(others[rows, best], TINY)) - np.log(np.maximum(own, TINY))
-        wrong = (1 - own) / (n_classes - 1)  # of a label that a flip has drawn
-
-        def loss(rate: float) -> float:
-            return -np.log(np.maximum((1 - rate) * own + rate * wrong, TINY)).sum()
-
-        rate = float(minimize_scalar(loss, bounds=(0.0, MOST_FLIPS), method="bounded").x)
-        chance = rate * wrong / np.maximum((1 - rate) * own + rate * wrong, TINY)
-        probability = np.maximum(1 - own, chance)  # the classifier knows of some errors by itself
-        is_suspect = (own < SUSPECT) & (p.max(axis=1) > SURE) & (len(codes) >= EARLY)
+        probability = flip_probabilities(p, codes)
+        is_suspect = (probability > LINE) & (len(codes) >= EARLY)
         suggested = best if classes is None else classes[best]
-        order = np.argsort(own, kind="stable")
+        order = np.lexsort((own, -probability))
+        rate = float(probability.sum() / max(1, len(codes)))
         return cls(order, own, score, probability, suggested, is_suspect, rate)
+
+
+def flip_probabilities(p: NDArray, codes: NDArray) -> NDArray[np.float64]:
+    r"""Probability that each label is wrong, in the model of :func:`suspect_labels`.
+
+    The posterior of the rate and of the temperature is a sum over a grid, and the probability of a
+    flip is averaged over it.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, n_classes)
+        Probabilities of the labels, from predictions that do not know the label of their row.
+    codes : ndarray of shape (n,)
+        The column of each label.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Probability of each label of being wrong.
+    """
+    scores = np.log(np.maximum(p, TINY))
+    some = slice(None, None, max(1, -(-len(codes) // ENOUGH)))
+    n_copies = len(codes) / max(1, len(codes[some]))
+    roots = (np.arange(N_RATES) + 0.5) / N_RATES  # more small rates than large ones
+    rates = MOST_FLIPS * roots**2
+    sharper = SHARPEST * (np.arange(N_TEMPERATURES) + 0.5) / N_TEMPERATURES
+    prior = (FLIPPED - 1) * np.log(rates) + (KEPT - 1) * np.log1p(-rates) + np.log(roots)
+    log_weight = np.empty((N_TEMPERATURES, N_RATES))
+    for t, log_sharpness in enumerate(sharper):
+        own, wrong = right_and_wrong(scores[some], codes[some], log_sharpness)
+        for r, rate in enumerate(rates):
+            given = np.maximum((1 - rate) * own + rate * wrong, TINY)
+            log_weight[t, r] = n_copies * np.log(given).sum() + prior[r]
+        log_weight[t] -= (log_sharpness / SHARPNESS) ** 2 / 2
+    weight = np.exp(log_weight - log_weight.max())
+    weight[weight < NEGLIGIBLE] = 0.0
+    weight /= weight.sum()
+    probability = np.zeros(len(codes))
+    for log_sharpness, weights in zip(sharper, weight, strict=True):
+        if not weights.any():
+            continue
+        own, wrong = right_and_wrong(scores, codes, log_sharpness)
+        for share, rate in zip(weights, rates, strict=True):
+            if share > 0:
+                given = np.maximum((1 - rate) * own + rate * wrong, TINY)
+                probability += share * rate * wrong / given
+    return probability
+
+
+def right_and_wrong(
+    scores: NDArray, codes: NDArray, log_sharpness: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of each label if it is the true one, and if a flip has drawn it."""
+    p = np.exp(log_softmax(scores * np.exp(log_sharpness), axis=1))
+    own = p[np.arange(len(codes)), codes]
+    return own, (1 - own) / (p.shape[1] - 1)
 
 
 @unstable("New in 1.0; how labels are ranked may change.")
@@ -97,6 +154,21 @@ def suspect_labels(clf: Any, X: Any, y: ArrayLike) -> SuspectLabels:
     .. math:: \frac{p(z | \text{all other labels})}{p(y | \text{all other labels})} ,
 
     and the leave-one-out probabilities of expectation propagation give this for all rows at once.
+
+    The ``probability`` that a label is wrong takes overlapping classes into account. The model: the
+    true label has probability :math:`p_i(y)`, and with probability :math:`\rho` it is replaced by
+    one of the K - 1 others. So the given label is wrong with probability
+
+    .. math:: \frac{\rho \, (1 - p_i(y_i)) / (K - 1)}
+        {(1 - \rho) \, p_i(y_i) + \rho \, (1 - p_i(y_i)) / (K - 1)} .
+
+    The leave-one-out probabilities :math:`q_i` were learned from labels of which some are flipped,
+    so they are less sure than those of the true labels: :math:`p_i \propto q_i^s` with
+    :math:`s \ge 1`. The posterior of the rate :math:`\rho` and of s, given all labels, decides how
+    much of the surprising labels is due to flips, and how much to overlap. Before any label is
+    seen, the rate has mean 10 % (a Beta distribution with parameters 1 and 9), and log s a normal
+    distribution of standard deviation 0.7. Where rows tell little of their labels, the probability
+    stays near that mean.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,13 @@ ATTRIBUTES: dict[str, Callable[[Model], Any]] = {
 
 
 class FittedAttributes:
-    """The types of fitted attributes, for type checkers."""
+    """The types of fitted attributes. All but the first three are read from the model."""
+
+    not_stored: ClassVar = tuple(ATTRIBUTES)
 
     model_: Model
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     posterior_: Posterior
     coding_: Coding
     classes_: NDArray[Any]

@@ -29,6 +29,7 @@ from bayespoint.engines.gaussian.streams import learn_rows, safe_entry
 from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.tools.monitor import Monitor, current_monitor
+from bayespoint.tools.tables import supported
 
 FEW = 1000  # rows of a batch during which an interrupt waits: a millisecond for each rate
 
@@ -54,6 +55,7 @@ def learn_batch(
     """The model after one more batch; ``before`` is that of all earlier ones."""
     parameters = Parameters.of(classifier)
     check_batches(parameters, before)
+    X = supported(X)
     engine, first = parameters.make_engine(X), before is None
     parameters.check_device(X, engine, batch=True)
     points, labels, table = validated(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri, stdtrit
 
 from bayespoint.tools.arrays import Array, beside, namespace, to_host
+from bayespoint.tools.attributes import number
 from bayespoint.tools.numbers import TINY
 
 WIDEST = 2.0  # bound on |log T|
@@ -27,7 +29,6 @@ DEPENDENCE = 1.3
 HIGH = 0.975  # quantile at which 95 % intervals end
 MOST_SCORES = 2000  # points of which a model keeps left-out probabilities
 NONE = 1e-9  # errors, of points of little weight
-NUMBERS = (int, float, np.integer, np.floating)
 
 Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
 
@@ -145,11 +146,19 @@ def temperature_of_losses(losses: NDArray[np.float64]) -> float:
     return temperature_of_least(CubicSpline(LOG_TEMPERATURES, losses[1:]), losses[0])
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Estimate:
     """A number that is to be expected on new data, and its 95 % interval.
 
-    It can be used like the number: compared with others, converted and formatted. Sums, differences
-    and products with numbers have an interval, too; those of two estimates are plain numbers.
+    It can be formatted and converted to a float. It is compared with other numbers by its value;
+    two estimates are equal if their intervals are, too.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    low, high : float
+        The ends of the interval.
 
     Examples
     --------
@@ -157,8 +166,6 @@ class Estimate(NamedTuple):
     >>> error = Estimate(0.087, 0.057, 0.124)
     >>> float(error), error < 0.1, error == 0.087, f"{error:.1%}"
     (0.087, True, True, '8.7% (5.7% to 12.4%)')
-    >>> print(1 - error)  # the accuracy
-    0.913 (0.876 to 0.943)
     >>> print(Estimate(0.2, 0.1, 1.5))  # with even decimals
     0.20 (0.10 to 1.50)
     """
@@ -173,75 +180,42 @@ class Estimate(NamedTuple):
     def __format__(self, form: str) -> str:
         size = np.floor(np.log10(self.high)) if 0 < self.high < np.inf else 0
         even = f".{max(0, 2 - int(size))}f"  # three digits of the largest
-        value, low, high = (format(number, form or even) for number in self)
+        numbers = self.value, self.low, self.high
+        value, low, high = (format(number, form or even) for number in numbers)
         return f"{value} ({low} to {high})"
 
     def __float__(self) -> float:
-        return self.value
+        return float(self.value)
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return hash(self.value)  # of equal estimates, and of the equal number
 
-    def __eq__(self, other: Any) -> Any:
-        if isinstance(other, tuple):
-            return tuple(self) == other
-        return self.value == other if isinstance(other, NUMBERS) else NotImplemented
-
-    def __ne__(self, other: Any) -> bool:
-        return not self == other
-
-    def __lt__(self, other: Any) -> bool:
-        return self.value < float(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self.value <= float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self.value > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self.value >= float(other)
-
-
-def carried(name: str) -> Callable[[Estimate, Any], Any]:
-    """An operation of floats for estimates: by a number it carries the interval along."""
-    operation = getattr(float, name)
-
-    def method(estimate: Estimate, other: Any) -> Any:
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, Estimate):
-            return operation(estimate.value, other.value)
-        if not isinstance(other, NUMBERS):
-            return NotImplemented
-        number, (value, *bounds) = float(other), estimate
-        ends = [end(operation, bound, number) for bound in bounds]
-        return Estimate(operation(value, number), min(ends), max(ends))
+            return (self.value, self.low, self.high) == (other.value, other.low, other.high)
+        return self.value == other if isinstance(other, Real) else NotImplemented
 
-    return method
+    def __lt__(self, other: Estimate | float) -> bool:
+        return self.value < float(other) if is_comparable(other) else NotImplemented
 
+    def __le__(self, other: Estimate | float) -> bool:
+        return self.value <= float(other) if is_comparable(other) else NotImplemented
 
-def end(operation: Callable[[float, float], float], bound: float, number: float) -> float:
-    """One end of an interval: a number divided by a bound of 0 has no largest value."""
-    try:
-        return operation(bound, number)
-    except ZeroDivisionError:
-        return math.copysign(math.inf, number)
+    def __gt__(self, other: Estimate | float) -> bool:
+        return self.value > float(other) if is_comparable(other) else NotImplemented
 
+    def __ge__(self, other: Estimate | float) -> bool:
+        return self.value >= float(other) if is_comparable(other) else NotImplemented
 
-def array_ufunc(estimate: Estimate, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """Arithmetic with NumPy's numbers is the estimate's own; all else sees its three numbers."""
-    if ufunc in REFLECTED:
-        reflected = getattr(estimate, REFLECTED[ufunc])
-        return NotImplemented if inputs[0] is estimate else reflected(inputs[0])
-    plain = (tuple(one) if isinstance(one, Estimate) else one for one in inputs)
-    return getattr(ufunc, method)(*plain, **options)
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        for one in (self.value, self.low, self.high):
+            number(one, 0.0)
 
 
-REFLECTED: dict[Any, str] = {np.add: "__radd__", np.subtract: "__rsub__"}
-REFLECTED |= {np.multiply: "__rmul__", np.divide: "__rtruediv__"}
-for name in REFLECTED.values():
-    setattr(Estimate, name, carried(name))
-    setattr(Estimate, name.replace("__r", "__"), carried(name.replace("__r", "__")))
-Estimate.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+def is_comparable(other: object) -> bool:
+    """Whether estimates are smaller or larger than it."""
+    return isinstance(other, (Estimate, Real))
 
 
 def expected_scores(

@@ -21,6 +21,7 @@ from bayespoint.spaces.columns import Columns, category_columns
 from bayespoint.tools import validation
 from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
 from bayespoint.tools.memory import SMALL, available_memory
+from bayespoint.tools.tables import cells_named, supported
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
 
@@ -43,8 +44,7 @@ def validated(
     y = to_numpy(y)
     check_labels(y)
     if reset:
-        with validation.columns_named(X):
-            X, table = learned_categories(estimator, X)
+        X, table = learned_categories(estimator, X)
     if table is not None and len(table.categories):
         points = validation.new_points(estimator, X, table=table, reset=reset)
         labels = plain_labels(estimator, X, y)
@@ -55,7 +55,7 @@ def validated(
         points = device_points(estimator, X, device, space.device_dtype, reset=reset)
         return points, plain_labels(estimator, X, y), None
     is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
-    with validation.columns_named(X):
+    with cells_named(X):
         points, labels = validation.validate_data(
             estimator,
             validation.without_sparse_columns(to_numpy(X), keeps=takes_sparse),
@@ -115,6 +115,7 @@ def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
         options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
         yield from chunks(validation.new_points(estimator, to_numpy(X), **options))
         return
+    X = supported(X)
     is_plain = model.table is None or model.table.is_plain
     if not is_plain:
         X = validation.new_points(estimator, X, table=model.table)

@@ -359,15 +359,7 @@ class Model:
                 except RuntimeError:
                     with memory_errors_in_words(getattr(points, "device", None)):
                         raise
-        answers = np.concatenate(found, dtype=np.float64)
-        lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
-        if lost.any():
-            raise ValueError(
-                f"Predictions for {lost.sum()} of {len(lost)} rows overflow, beginning with "
-                f"row {lost.argmax()}. Scale the features; new rows must have about the scale "
-                "of the training rows."
-            )
-        return answers
+        return numbers(np.concatenate(found, dtype=np.float64))
 
     def _decisions(self, X: ArrayLike) -> NDArray:
         """Decisions of all tasks, (n, n_tasks)."""
@@ -375,11 +367,16 @@ class Model:
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
-        return self.posterior.scores(self._decisions(X), self.decision, self.coding)
+        decisions = self._decisions(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return numbers(self.posterior.scores(decisions, self.decision, self.coding))
 
     def _log_probability(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Log-probabilities of yes and no, each (n, n_tasks)."""
-        return self.posterior.log_probability(self._decisions(X), self.decision)
+        decisions = self._decisions(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_yes, log_no = self.posterior.log_probability(decisions, self.decision)
+        return numbers(log_yes), numbers(log_no)
 
     def _draw(self, n_samples: int, random_state: Seed) -> NDArray:
         """Classifiers drawn from the posterior, (n_coordinates, n_samples, n_tasks)."""
@@ -389,6 +386,18 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
+
+
+def numbers(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Answers for rows; raise an error if some of them are NaN."""
+    lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
+    if lost.any():
+        raise ValueError(
+            f"Predictions for {lost.sum()} of {len(lost)} rows overflow, beginning with row "
+            f"{lost.argmax()}. Scale the features; new rows must have about the scale of the "
+            "training rows."
+        )
+    return answers
 
 
 def chunks(X: Any, size: int = CHUNK) -> list[Any]:

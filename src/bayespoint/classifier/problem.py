@@ -18,6 +18,7 @@ from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor, to_numpy
+from bayespoint.tools.tables import weight_numbers
 from bayespoint.tools.validation import check_classification_targets, column_or_1d, missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
@@ -57,6 +58,8 @@ class Problem:
         Whether they were made dense of sparse rows.
     groups : ndarray of int, shape (n_samples,), or None
         Which rows belong together, 0, 1, 2 ...; None if each stands alone.
+    messages : Messages or None
+        Messages of the rows in another fit, where the engine may begin.
     """
 
     points: NDArray
@@ -73,6 +76,7 @@ class Problem:
     was_sparse: bool = False
     groups: NDArray[np.intp] | None = None
     unit: NDArray[np.float64] | None = None
+    messages: Any = None
 
     @classmethod
     def pose(
@@ -185,7 +189,15 @@ class Problem:
         weight, unit = (None if w is None else w[rows] for w in (self.weight, self.unit))
         groups = None if self.groups is None else group_codes(self.groups[rows], len(rows))
         points, codes = self.points[rows], self.codes[rows]
-        return replace(self, points=points, codes=codes, weight=weight, unit=unit, groups=groups)
+        return replace(
+            self,
+            points=points,
+            codes=codes,
+            weight=weight,
+            unit=unit,
+            groups=groups,
+            messages=None,
+        )
 
     @property
     def n_units(self) -> float | None:
@@ -257,9 +269,7 @@ def weights(
     """
     if sample_weight is None and class_weight is None:
         return None, None
-    if np.asarray(sample_weight).dtype.kind == "c":
-        raise ValueError("Sample weights must be real numbers. Got complex ones.")
-    of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    of_sample = np.ones(len(labels)) if sample_weight is None else weight_numbers(sample_weight)
     if of_sample.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array. Got shape {of_sample.shape}.")
     check_consistent_length(labels, of_sample)

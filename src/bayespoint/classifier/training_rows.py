@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.model import Model
@@ -17,6 +18,9 @@ from bayespoint.engines.gaussian.one_more import WORK
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior, MixturePosterior, SeparatePosterior
 from bayespoint.tools.pipelines import Parts, split_pipeline
+
+KERNELS, PRIOR = "the kernels", "the prior"
+FROM_LABELS = {KERNELS, PRIOR}
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,14 @@ class TrainingRows:
         Index of the class of each row.
     learned : tuple of str
         What of the model, besides the posterior, depends on these rows.
+    from_labels : bool
+        Whether any of it depends on their labels.
     """
 
     points: NDArray
     codes: NDArray[np.intp]
     learned: tuple[str, ...] = ()
+    from_labels: bool = False
 
 
 def training_rows(model: Model) -> TrainingRows | None:
@@ -43,12 +50,22 @@ def training_rows(model: Model) -> TrainingRows | None:
     if model.training is None or model.coding.kind == "class" or not model.run.converged:
         return None
     parameters, problem = model.training
-    is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
     tasks = [task for _, _, tasks in members(model) for task in tasks]
-    if not is_plain or not all(suits(posterior) for _, posterior, _ in tasks):
+    if not is_plain(parameters, problem) or parameters.ridge != 0:
+        return None
+    if not all(suits(posterior) for _, posterior, _ in tasks):
         return None
     training = TrainingRows(problem.points, problem.codes)
-    return replace(training, learned=tuple(learned(model, parameters, problem, training)))
+    found = tuple(learned(model, parameters, problem, training))
+    return replace(training, learned=found, from_labels=not FROM_LABELS.isdisjoint(found))
+
+
+def is_plain(parameters: Parameters, problem: Problem) -> bool:
+    """Whether one more row can be like the training rows: dense, in memory, of equal weight."""
+    is_dense = problem.device is None and not issparse(problem.points)
+    is_matrix = parameters.make_kernel().is_precomputed
+    is_alike = problem.weight is None and problem.groups is None
+    return is_alike and is_dense and not is_matrix
 
 
 def suits(posterior: Any) -> bool:
@@ -65,7 +82,7 @@ def learned(
 ) -> Sequence[str]:
     """What of a model, besides its posterior, was learned from its training rows."""
     if parameters.chooses(problem.engine) or parameters.mixture is not None:
-        return ["the kernels"]
+        return [KERNELS]
     found, is_linear = [], model.kernel.is_linear
     if model.table is not None and not model.table.is_plain:
         found.append("the columns")
@@ -75,7 +92,7 @@ def learned(
     if any(isinstance(value, str) and value != "features" for value in params):
         found.append("the kernel")
     if isinstance(problem.engine.prior_scale, str) and not is_linear:
-        found.append("the prior")
+        found.append(PRIOR)
     n_components = parameters.n_components
     if not is_linear and isinstance(n_components, int) and n_components < len(problem.codes):
         found.append("the basis")

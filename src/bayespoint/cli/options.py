@@ -41,8 +41,17 @@ STDIO = Path("-")  # standard input or output
 TABLES = ".csv, .csv.gz or .parquet, or - for standard output."
 
 
+def check_named(value: Any) -> Any:
+    """Refuse an empty name of a column or a file, as an unset variable of a shell gives it."""
+    for one in value if isinstance(value, list) else [value]:
+        if one == "":
+            raise typer.BadParameter("must not be empty")
+    return value
+
+
 def option(metavar: str, help: str, name: str | None = None, **more: Any) -> Any:
     """An option that takes a value; its name is that of the parameter, if it is not given."""
+    more.setdefault("callback", check_named)
     return typer.Option(*([name] if name else []), metavar=metavar, help=help, **more)
 
 

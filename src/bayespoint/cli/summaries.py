@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def describe_run(machine: BayesPointClassifier) -> dict[str, Any]:
     scores = getattr(machine, "expected_scores_", None)
     return {
         "log_evidence": None if evidence is None else evidence.tolist(),
-        "expected": scores and {name: one._asdict() for name, one in scores.items()},
+        "expected": scores and {name: asdict(one) for name, one in scores.items()},
         "groups": machine.model_.fact("n_groups"),
         "choice": list(run.choice),
         "run": {
@@ -127,7 +128,7 @@ def expected_lines(found: Mapping[str, Any]) -> Lines:
     if found["expected"] is None:
         return []
     error, loss = (Estimate(**found["expected"][name]) for name in ("error", "log_loss"))
-    n_groups = found.get("groups")  # not in older files
+    n_groups = found["groups"]
     without = f", leave-one-group-out ({n_groups} groups)" if n_groups else ""
     return [("expected error", f"{error:.1%}{without}"), ("expected log-loss", f"{loss}{without}")]
 

@@ -334,6 +334,42 @@ class SparseInputWarning(Attributes, UserWarning):
         )
 
 
+class ManyClassesWarning(Attributes, UserWarning):
+    """Classes are learned together, and there are so many that this takes minutes.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes.
+    seconds : float
+        About how long the fit takes.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import ManyClassesWarning
+    >>> print(ManyClassesWarning(500, 2500.0))
+    multi_class='joint' learns 500 classes together, which takes about 42 minutes: the time grows
+    with the square of their number. Remedy: multi_class='one_vs_rest', or fewer rows.
+    """
+
+    n_classes: int
+    seconds: float
+
+    @property
+    def duration(self) -> str:
+        """About how long the fit takes, in words."""
+        minutes = self.seconds / 60
+        number, unit = (minutes / 60, "hour") if minutes > 120 else (minutes, "minute")
+        return f"{number:.0f} {unit}{'s' * (round(number) > 1)}"
+
+    def __str__(self) -> str:
+        return (
+            f"multi_class='joint' learns {self.n_classes} classes together, which takes about "
+            f"{self.duration}: the time grows with the square of their number. Remedy: "
+            "multi_class='one_vs_rest', or fewer rows."
+        )
+
+
 class ModelVersionWarning(Attributes, UserWarning):
     """A model file contains transformers of another release of scikit-learn.
 

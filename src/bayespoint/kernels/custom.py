@@ -128,7 +128,7 @@ class PrecomputedKernel(Kernel):
            [0.25, 0.5 ]])
     """
 
-    typical_length_ = 1.0
+    typical_length_: float = 1.0
     is_precomputed = works_on_devices = True
 
     def check(self) -> None:

@@ -52,6 +52,7 @@ class OrdinalLikelihood(Likelihood):
     kind = "interval"
     learns = True
     not_stored = ("step", "slope")
+    radius: float
     step: Any = None  # the last one of the thresholds; and the gradient before it
     slope: Any = None
     has_cavities = True  # evidence is climbed at cavities, not at a mode

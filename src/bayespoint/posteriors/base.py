@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from scipy.special import ndtr
 
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.base import HARD
+from bayespoint.spaces.dual import KernelMatrix
 from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.stability import EXTENDING, unstable
+
+TIE = 16.0  # how large a rounding error of z'w may be, in units of epsilon sum |z_i w_i|
 
 
 @unstable(EXTENDING)
@@ -53,7 +56,7 @@ class Posterior(ABC):
     """
 
     # Of training points: files stay small. And what is on a device.
-    not_stored: tuple[str, ...] = (
+    not_stored: ClassVar[tuple[str, ...]] = (
         "left_out_log_probability",
         "messages",
         "_later",
@@ -137,9 +140,32 @@ class Samples(LazyAttributes, Posterior):
         outputs = self.outputs(Z)
         return outputs.mean(axis=1), outputs.var(axis=1)
 
+    def signs(self, outputs: NDArray, Z: Any) -> NDArray:
+        r"""Signs of the outputs, 0 where :math:`|z^T w| \le 16 \epsilon \sum_i |z_i w_i|`.
+
+        Rounding errors may be that large. Integer features have many such ties, and each would be
+        decided by the order in which a processor sums. (On a device they still are: coordinates
+        are not stored there.)
+        """
+        signs = np.sign(outputs)
+        if not isinstance(Z, (np.ndarray, KernelMatrix)):
+            return signs
+        sizes = TIE * np.finfo(Z.dtype).eps * abs(self.weights.reshape(len(self.weights), -1))
+        if isinstance(Z, KernelMatrix):
+            most = Z.largest @ sizes
+        else:
+            most = abs(Z).max(axis=1, initial=0.0)[:, None] * sizes.sum(axis=0)
+        flat = outputs.reshape(len(outputs), -1)
+        close = np.flatnonzero((abs(flat) <= most).any(axis=1))
+        if len(close):
+            some = Z.rows(close) if isinstance(Z, KernelMatrix) else Z[close]
+            is_tie = abs(flat[close]) <= abs(some) @ sizes
+            signs[close] *= ~is_tie.reshape(-1, *signs.shape[1:])
+        return signs
+
     def votes(self, Z: NDArray) -> NDArray:
         """Mean of sign f_n(x) over the samples."""
-        return np.sign(self.outputs(Z)).mean(axis=1)
+        return self.signs(self.outputs(Z), Z).mean(axis=1)
 
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
         """Share of the samples that predict each class."""

@@ -57,6 +57,11 @@ class ChainPosterior(Samples):
     0.82
     """
 
+    n_chains: int
+    n_draws: int
+    log_evidence_error: NDArray[np.float64]
+    _mean: NDArray[np.float64]
+
     def __init__(
         self,
         chains: NDArray[np.float64],
@@ -112,7 +117,7 @@ class ChainPosterior(Samples):
         if rule == "bayes_point":
             return score
         # Votes differ by steps of 2/N and scores are at most sqrt(N), so this only breaks ties.
-        return np.sign(outputs).mean(axis=1) + score / self.n_samples**1.5
+        return self.signs(outputs, Z).mean(axis=1) + score / self.n_samples**1.5
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of q + (1 - 2 q) s for "yes" and "no"."""

@@ -65,6 +65,7 @@ class JointPosterior(Posterior):
     is_gaussian = True
     cavities: tuple[NDArray, NDArray] | None = None
     messages: Messages | None = None
+    _mean: NDArray[np.float64]
 
     def __init__(
         self,

@@ -55,8 +55,6 @@ class LogOdds:
            [-1.]])
     """
 
-    follows, random_share = False, 0.0  # also of files that do not have them
-
     def __init__(
         self, matrix: NDArray, offset: NDArray, follows: bool = False, random_share: float = 0.0
     ) -> None:

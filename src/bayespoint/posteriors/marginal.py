@@ -70,6 +70,8 @@ class MarginalPosterior(Posterior):
     1.1
     """
 
+    _training: tuple[NDArray, NDArray, NDArray | None]
+
     def __init__(
         self,
         grids: NDArray[np.float64],

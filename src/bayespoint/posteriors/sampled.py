@@ -185,7 +185,7 @@ class SampledPosterior(Samples):
         # Votes differ by steps of 2/N and outputs are at most 1 in size (new points of a
         # precomputed kernel excepted, hence the clip), so this only breaks ties.
         tie_break = np.clip(outputs, -1, 1).mean(axis=1) / self.n_samples
-        return np.sign(outputs).mean(axis=1) + tie_break
+        return self.signs(outputs, Z).mean(axis=1) + tie_break
 
     def log_probability(self, decision: Array, rule: str) -> tuple[Array, Array]:
         """Logistic of the log-odds, or share of the votes."""

@@ -1,7 +1,7 @@
 """A classifier with a reject option."""
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -200,6 +200,15 @@ class SelectiveClassifier(WrapsClassifier):
     calibration_size: float = 0.3
     random_state: Any = None
     n_jobs: int | None = None
+    estimator_: Any = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
+    reject_label_: Any = field(init=False)
+    threshold_: float = field(init=False)
+    threshold_source_: str = field(init=False)
+    rejection_curve_: RejectionCurve = field(init=False)
+    calibration_rate_: float = field(init=False)
+    calibration_error_: float = field(init=False)
+    guarantee_: Guarantee = field(init=False)
 
     def fit(
         self,

@@ -11,6 +11,7 @@ from bayespoint.classifier import label_sets as of_model
 from bayespoint.classifier.label_sets import LabelSets
 from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.arrays import to_numpy
+from bayespoint.tools.monitor import current_monitor, watch
 from bayespoint.tools.validation import new_points
 
 
@@ -22,6 +23,8 @@ def label_sets(
     per_class: bool = False,
     calibration: tuple[Any, ArrayLike] | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
+    method: str = "auto",
+    max_time: float | None = None,
 ) -> LabelSets:
     r"""Predict for each row the labels that cannot be ruled out, and say on what grounds.
 
@@ -33,17 +36,21 @@ def label_sets(
     If the n + 1 rows are exchangeable, and the scores treat them alike, the true label is ruled out
     with probability 1 - coverage at most. Ties count as lower, which can only make sets larger.
 
-    * Full sets, by expectation propagation on at most 2 000 rows, without sample weights: the new
-      row joins the training rows with each label in turn, and the cavities give all n + 1 scores.
-      No rows are held out. Exact if nothing else depends on the training rows: the kernel with its
-      parameters and the prior scale are given (the default prior of a linear kernel is), and the
-      features are not standardized, or the kernel is linear: then the new row takes part in the
-      scaling. Otherwise approximate.
+    * Full sets: the new row joins the training rows with each label in turn, and all n + 1 rows
+      are predicted from the others. No rows are held out. Exact if everything that depends on the
+      training rows treats the new row alike. With ``method="auto"`` for expectation propagation on
+      at most 1 200 rows, if neither kernels nor prior scale were learned from the labels:
+      milliseconds for each row and label. Exact if the kernel with its parameters and the prior
+      scale are given (the default prior of a linear kernel is), and the features are not
+      standardized, or the kernel is linear: then the new row takes part in the scaling. Otherwise
+      approximate. With ``method="full"`` for all that was learned, such as the kernels of the
+      default classifier: a fit for each row and label, exact.
     * Held-out sets, by any engine: ``calibration``. Exact.
-    * Leave-one-out sets, where neither is there: after other engines, with many rows, with a joint
-      posterior of several classes, and for a model that was pickled or loaded. The scores are the
-      leave-one-out or out-of-bag probabilities of the training rows. Approximate: a new row is
-      predicted from one row more.
+    * Leave-one-out sets otherwise: for the default classifier, for other engines, with many rows,
+      with a joint posterior of several classes, and for a model that was pickled or loaded. The
+      scores are the leave-one-out or out-of-bag probabilities of the training rows, from kernels,
+      weights and temperature that were learned without them where these are learned in halves.
+      Approximate: a new row is predicted from one row more.
 
     Parameters
     ----------
@@ -61,6 +68,12 @@ def label_sets(
     groups : tuple of array-likes, optional
         The groups of the training rows, or of the calibration rows, and those of X: the coverage
         then holds in each group.
+    method : {"auto", "full", "left_out"}, default="auto"
+        How new rows are compared with the training rows, see above. "full" raises an error where
+        the training rows are not there, or have weights or groups.
+    max_time : float, optional
+        Seconds for full sets. The rows that are not done by then have leave-one-out sets. A
+        :class:`~bayespoint.tools.monitor.Monitor` sees the progress, and can stop it as well.
 
     Returns
     -------
@@ -96,7 +109,9 @@ def label_sets(
     model = classifier.model_
     options: Any = {"accepts_sparse": model.accepts_sparse, "table": model.table}
     points = new_points(classifier, to_numpy(parts.transform(X)), **options)
-    sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups)
+    how: Any = {"method": method, "max_time": max_time}
+    with watch(current_monitor(classifier.verbose)):
+        sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups, **how)
     if parts.before is None or not sets.is_exact or sets.method != "full":
         return sets
     basis = "all rows, but the steps before the classifier depend on the training rows"

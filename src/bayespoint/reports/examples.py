@@ -79,14 +79,15 @@ def suspects(report: Report) -> str:
     for one in chosen[: report.n_examples]:
         place, label, *_ = answer(evaluation, one)
         suggested = html.short(evaluation.classes[found.suggested[one]])
-        numbers = html.number(found.own[one]), f"{found.score[one]:.1f}"
-        rows.append([row_name(report.rows, place), label, suggested, *numbers])
+        numbers = html.number(found.probability[one]), html.number(found.own[one])
+        evidence = f"{found.score[one]:.1f}"
+        rows.append([row_name(report.rows, place), label, suggested, *numbers, evidence])
     words = (
-        "Labels with a probability below 10 % where another class has more than 70 %: check them "
-        f"({len(chosen)} in all). Evidence: the logarithm of the ratio of both probabilities. "
-        f"{numbering(report.rows)}"
+        f"Labels that are more probably wrong than right: check them ({len(chosen)} in all). "
+        "Evidence: the logarithm of the ratio of the probabilities of the suggested and the given "
+        f"label. {numbering(report.rows)}"
     )
-    heads = ["row", "label", "suggested", "p of label", "evidence"]
+    heads = ["row", "label", "suggested", "p wrong", "p of label", "evidence"]
     return html.quiet(words) + html.table(heads, rows, label="Suspect labels")
 
 

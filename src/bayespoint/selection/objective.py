@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.exceptions import one_line
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.posteriors import Posterior
-from bayespoint.tools.maximize import climb
+from bayespoint.tools.maximize import Layout, climb
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.pipelines import Parts, split_pipeline
 from bayespoint.tools.validation import check_array
@@ -177,10 +177,10 @@ def searchable(kernel: Any) -> list[str]:
     return [*dict.fromkeys(names), "ridge"]
 
 
-def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.float64]:
+def solution_gradient(solution: Solution, names: Iterable[str]) -> dict[str, Any]:
     """Derivatives of a solution's log evidence by the logarithms of the classifier's parameters."""
     names, problem = tuple(names), solution.problem
-    # What the kernel ignores, such as gamma if it is linear, does not change the evidence.
+    # What the kernel ignores does not change the evidence.
     inner = positive_parameters(solution.kernel) | {"ridge": "ridge"}
     inner |= {name: name.removeprefix("engine__") for name in names if is_of_engine(name)}
     gradient = evidence_gradient(
@@ -192,11 +192,11 @@ def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.fl
         tuple(inner[name] for name in names if name in inner),
         problem.weight,
     )
-    parts = [gradient[inner[name]] if name in inner else 0.0 for name in names]
-    return np.concatenate([np.atleast_1d(part) for part in parts])
+    return {name: gradient[inner[name]] if name in inner else 0.0 for name in names}
 
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
+SLIGHT = 1e-3  # derivative that may be due to fits that have not quite converged
 
 
 class SearchEndsError(Exception):
@@ -234,28 +234,18 @@ class Ascent:
     ) -> None:
         self.evaluations: list[Evaluation] = []
         params = classifier.get_params()
-        now = [params[name.removeprefix(prefix)] for name in bounds]
         # A parameter that is an array has one logarithm for each of its entries.
-        self.sizes = [None if np.ndim(value) == 0 else len(value) for value in now]
-        self._ends = np.array(self.spread(list(bounds.values())))
-        self.low, self.high = np.log(self._ends).T
-        self._bounds, self._prefix, self._fixed = bounds, prefix, fixed
+        self.layout = Layout({name: params[name.removeprefix(prefix)] for name in bounds})
+        self._ends = [
+            self.layout.vector({name: pair[end] for name, pair in bounds.items()}) for end in (0, 1)
+        ]
+        self.low, self.high = np.log(self._ends)
+        self._prefix, self._fixed = prefix, fixed
         self._function = EvidenceFunction(classifier, data)
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
-
-    def spread(self, values: Sequence[Any]) -> list[Any]:
-        """Values of the parameters, repeated for each entry of those that are arrays."""
-        parts = zip(values, self.sizes, strict=True)
-        return [value for value, size in parts for _ in range(size or 1)]
-
-    def _by_name(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """The entries that belong to each parameter: a float or an array."""
-        parts = np.split(x, np.cumsum([size or 1 for size in self.sizes])[:-1])
-        return {
-            name: part if size else float(part[0])
-            for name, part, size in zip(self._bounds, parts, self.sizes, strict=True)
-        }
+        self._inexact: set[str] = set()  # parameters without a derivative
+        self._checked: set[str] = set()  # parameters whose derivative was looked at
 
     def __call__(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The log evidence and its gradient.
@@ -277,8 +267,8 @@ class Ascent:
             self._worst = min(self._worst, value)
             if self._best is None or value > self._best[0]:
                 self._best = value, x.copy()
-        gradient = self._gradient(x)
-        self.evaluations[-1] = evaluation._replace(slopes=self._by_name(gradient))
+        gradient = self._gradient(x, value)
+        self.evaluations[-1] = evaluation._replace(slopes=self.layout.by_name(gradient))
         return value, gradient
 
     def _evaluate(self, x: NDArray[np.float64]) -> Evaluation:
@@ -288,32 +278,59 @@ class Ascent:
 
     def _values(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """The parameters themselves; a bound is exactly the number that was given."""
-        low, high = self._ends.T
+        low, high = self._ends
         inside = np.clip(np.exp(x), low, high)
         values = np.select([x <= self.low, x >= self.high], [low, high], inside)
-        return self._by_name(values)
+        return self.layout.by_name(values)
 
-    def _gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Exact where it is known, else from differences."""
+    def _gradient(self, x: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+        """Exact where it is known, else from differences; ``value`` is the log evidence at x."""
         solution: Any = self._function.solution
-        names = [name.removeprefix(self._prefix) for name in self._bounds]
-        is_known = [is_differentiable(solution.kernel, solution.engine, name) for name in names]
-        gradient, exact = np.zeros(len(x)), np.array(self.spread(is_known))
-        if exact.any():
-            known = [name for name, is_exact in zip(names, is_known, strict=True) if is_exact]
-            gradient[exact] = solution_gradient(solution, known)
-        if not exact.all() and hasattr(solution.posterior, "log_evidence_error"):
-            raise TypeError(
-                f"The evidence of {solution.engine!r} is an estimate from random draws, too "
-                "rough for the differences that a search between bounds needs. Use param_grid."
-            )
-        for i in np.flatnonzero(~exact):
-            ahead, behind = x.copy(), x.copy()
-            ahead[i] = min(x[i] + STEP, self.high[i])
-            behind[i] = max(x[i] - STEP, self.low[i])
-            gain = self._evaluate(ahead).log_evidence - self._evaluate(behind).log_evidence
-            gradient[i] = np.nan_to_num(gain / (ahead[i] - behind[i]))
+        places = {
+            name.removeprefix(self._prefix): entries
+            for name, entries in self.layout.entries.items()
+        }
+        known = [
+            name
+            for name in places
+            if name not in self._inexact
+            and is_differentiable(solution.kernel, solution.engine, name)
+        ]
+        gradient = np.zeros(len(x))
+        exact = solution_gradient(solution, known) if known else {}
+        for name, entries in places.items():
+            if name in exact:
+                gradient[entries] = exact[name]
+                # Kernels return 0 where they have no derivative, which is looked at once.
+                is_new = name not in self._checked and name in positive_parameters(solution.kernel)
+                self._checked.add(name)
+                if not is_new or np.any(exact[name]):
+                    continue
+                if abs(self._difference(x, entries, value)) < SLIGHT:
+                    continue
+                self._inexact.add(name)
+            if hasattr(solution.posterior, "log_evidence_error"):
+                raise TypeError(
+                    f"The evidence of {solution.engine!r} is an estimate from random draws, too "
+                    "rough for the differences that a search between bounds needs. Use param_grid."
+                )
+            gradient[entries] = [self._difference(x, entry, value) for entry in entries]
         return gradient
+
+    def _difference(self, x: NDArray[np.float64], entries: Any, value: float) -> float:
+        """Derivative of the log evidence by some entries, moved together, from two fits."""
+        ahead, behind = x.copy(), x.copy()
+        ahead[entries] = np.minimum(x[entries] + STEP, self.high[entries])
+        behind[entries] = np.maximum(x[entries] - STEP, self.low[entries])
+        ends = []
+        for end in (ahead, behind):
+            there = self._evaluate(end).log_evidence
+            ends.append((x, value) if np.isnan(there) else (end, there))
+        (ahead, above), (behind, below) = ends
+        step = float(np.max(ahead[entries] - behind[entries]))
+        if step == 0:
+            raise SearchEndsError("no fit with slightly different parameters succeeded")
+        return (above - below) / step
 
 
 def search(
@@ -343,11 +360,11 @@ def search(
         names = [name.removeprefix(prefix) for name in bounds]
         values = own_values(classifier, names, data.X)
         centre = (low + high) / 2
-        sizes = [size or 1 for size in ascent.sizes]
-        given = np.concatenate([np.full(n, v) for n, v in zip(sizes, values, strict=True)])
+        given = ascent.layout.vector(dict(zip(bounds, values, strict=True)))
         first = np.clip(np.where(np.isnan(given), centre, given), low, high)
     else:
-        first = low + np.array(ascent.spread(list(choice.start))) * (high - low)
+        share = ascent.layout.vector(dict(zip(bounds, choice.start, strict=True)))
+        first = low + share * (high - low)
     try:
         result = climb(ascent, first, low, high, slope=tol, max_iter=max_iter)
     except SearchEndsError as ended:

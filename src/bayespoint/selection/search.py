@@ -52,10 +52,11 @@ class EvidenceSearch(MetaClassifier):
         logarithms. With ``ExpectationPropagation`` with a full covariance and
         ``LaplaceApproximation``, the gradient is exact for ``gamma``, ``coef0``, ``ridge``, the
         weights and other positive parameters of a kernel instance (``kernel__weights__0``), and the
-        engine's ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``. Otherwise it
-        is estimated by finite differences, unless the evidence is itself estimated from random
-        draws. With a grid, one search is run for each of its combinations. A
-        ``BoundReachedWarning`` is issued if the evidence increases beyond a bound.
+        engine's ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``. Otherwise,
+        and if a kernel has no derivative, it is estimated by finite differences, unless the
+        evidence is itself estimated from random draws. With a grid, one search is run for each of
+        its combinations. A ``BoundReachedWarning`` is issued if the evidence increases beyond a
+        bound.
     refit : bool, default=True
         Fit the estimator with the best parameters, so that the search can predict.
     n_starts : int, default=1

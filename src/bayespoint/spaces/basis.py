@@ -73,6 +73,7 @@ class BasisSpace(Coordinates):
     _factor: NDArray[np.float64] | None = field(default=None, init=False)
     _private: tuple[float, NDArray[np.int64]] | None = field(default=None, init=False)
     _last: tuple[Array, Points] | None = field(default=None, init=False)
+    _points: Points = field(init=False)
     keeps_gram = False  # whether the kernel matrix is kept for the engine
     has_device_form = False  # predictions are computed on the CPU
 

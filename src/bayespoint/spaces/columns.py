@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayespoint.tools.attributes import finite, need
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.tables import cells_named
 from bayespoint.tools.validation import check_array, is_missing, without_sparse_columns
 
 MOST_LEVELS = 100  # of a category; of more, the 99 most frequent stay, and the others are one
@@ -255,13 +256,14 @@ def numbers(X: Any, which: NDArray[np.intp]) -> NDArray | None:
         X = X.iloc[:, which] if hasattr(X, "iloc") else X[:, which.tolist()]
     elif isinstance(X, np.ndarray) and X.dtype in (np.float64, np.float32):
         return X
-    return check_array(
-        without_sparse_columns(X),
-        dtype=(np.float64, np.float32),
-        order="C",
-        ensure_all_finite="allow-nan",
-        input_name="X",
-    )
+    with cells_named(X, which.tolist()):
+        return check_array(
+            without_sparse_columns(X),
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite="allow-nan",
+            input_name="X",
+        )
 
 
 def factorised(cells: Any, name: str) -> tuple[list[Any], NDArray[np.intp]]:
@@ -291,7 +293,12 @@ def factorised(cells: Any, name: str) -> tuple[list[Any], NDArray[np.intp]]:
             f"{' and '.join(map(repr, kinds.values()))}. Convert its cells to one type, for "
             "example with astype(str)."
         )
-    return [float(one) for one in values] if "numbers" in kinds else values, codes
+    try:
+        return [float(one) for one in values] if "numbers" in kinds else values, codes
+    except OverflowError as error:
+        raise ValueError(
+            f"{capital(name)} has a number that float64 cannot hold: {error}."
+        ) from None
 
 
 def kind_of(value: Any, name: str) -> str:

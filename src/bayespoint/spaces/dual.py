@@ -53,6 +53,15 @@ class KernelMatrix:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
+    @property
+    def largest(self) -> NDArray:
+        """The largest size that values of each column can have: rows are of unit vectors."""
+        return self._right.norm
+
+    def rows(self, indices: NDArray[np.intp]) -> NDArray:
+        """Values of some rows."""
+        return self._kernel.block(self._left.take(indices), self._right)
+
 
 @dataclass(eq=False, repr=False)
 class DualSpace(LazyAttributes):

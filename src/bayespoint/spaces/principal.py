@@ -36,6 +36,8 @@ class PrincipalSpace(BasisSpace):
            [0.   , 0.   , 0.381]])
     """
 
+    _axes: NDArray[np.float64]
+
     def fit(self, X: NDArray, pivots: NDArray | None = None) -> PrincipalSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X, pivots)

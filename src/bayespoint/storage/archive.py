@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import zipfile
 from typing import Any, BinaryIO
@@ -12,11 +13,15 @@ from bayespoint.tools.attributes import ContentError, need
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
-VERSION = 5  # of the format; raised when older releases cannot read new files
+VERSION = 6  # of the format; raised when older releases cannot read new files
 SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes
 # Bytes of memory for each of these characters, in JSON and in the values that are made of it.
 PARSED = {b"[": 160, b"{": 400, b",": 64}
+# The directory of an archive may be this share of it, and a file this small is read in any case.
+# Members that are arrays take four times as much as their entries there. An entry of 46 bytes and a
+# name takes 900 bytes of memory.
+DIRECTORY, TINY_FILE = 1 / 3, 2**18
 GROWTH, SMALL = 8, 4 * 2**20  # most memory, as a multiple of the manifest; what is always allowed
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members, so that equal models give equal bytes
 
@@ -64,6 +69,31 @@ class Writer:
         self._zip.writestr(member, data)
 
 
+class BoundedFile:
+    """A file of which only some bytes may be read, for opening an archive.
+
+    ``zipfile`` reads the directory at once, and keeps an object for each of its entries.
+    """
+
+    def __init__(self, file: BinaryIO, left: float) -> None:
+        self._file = file
+        self.left = left  # bytes
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        """Read some bytes, or raise an error if they are too many."""
+        here = self._file.tell()
+        rest = self._file.seek(0, os.SEEK_END) - here
+        self._file.seek(here)
+        self.left -= rest if size < 0 else min(size, rest)
+        need(self.left >= 0, f"its directory has too many entries for a model. {AGAIN}")
+        return self._file.read(size)
+
+    def seekable(self) -> bool:
+        """It is a file on a disk."""
+        return True
+
+
 class Reader:
     """Reads members and checks their checksums.
 
@@ -78,8 +108,10 @@ class Reader:
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self._zip = open_zip(file)
         self.size = size = file.seek(0, os.SEEK_END)
+        bounded = BoundedFile(file, max(DIRECTORY * size, TINY_FILE))
+        self._zip = open_zip(bounded)
+        bounded.left = math.inf
         self._members: dict[str, zipfile.ZipInfo] = {}
         for member in self._zip.infolist():
             if member.filename in self._members:
@@ -121,7 +153,9 @@ class Reader:
             raise ContentError(f"its manifest of {member.file_size} bytes is too large to load")
         data = self._zip.read(member)
         check_density(data)
-        manifest = json.loads(data.decode("ascii"), parse_constant=refuse_constant)
+        manifest = json.loads(
+            data.decode("ascii"), parse_constant=refuse_constant, object_pairs_hook=unique
+        )
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ContentError(f"its manifest is not that of a bayespoint model file. {AGAIN}")
         check_version(manifest)
@@ -152,8 +186,9 @@ def check_density(data: bytes) -> None:
         )
 
 
-def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+def open_zip(file: BoundedFile) -> zipfile.ZipFile:
     """Open the archive, or raise an error that says what the file looks like."""
+    file.seek(0)
     start = file.read(4)
     if start.startswith(b"PK\x03\x04"):
         try:
@@ -182,6 +217,13 @@ def check_version(manifest: dict[str, Any]) -> None:
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
             f"but this release reads format {VERSION}. {remedy}"
         )
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; an error if a key is there twice, of which programs take one or the other."""
+    found = dict(pairs)
+    need(len(found) == len(pairs), "its manifest contains an object with a key twice")
+    return found
 
 
 def refuse_constant(token: str) -> None:

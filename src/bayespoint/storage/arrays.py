@@ -78,7 +78,8 @@ def from_bytes(
     if triangle is not None:
         array = with_zeros(array, triangle)
     order = range(array.ndim) if order is None else order
-    if sorted(order) != list(range(array.ndim)):
+    are_axes = all(type(axis) is int for axis in order)
+    if not are_axes or sorted(order) != list(range(array.ndim)):
         raise ContentError(f"its shape {array.shape} does not match its axes {list(order)}")
     return array.transpose(np.argsort(order)) if array.ndim else array
 

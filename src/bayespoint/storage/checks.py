@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -18,19 +19,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from bayespoint.classifier.attributes import FACTS
+from bayespoint.classifier.attributes import FACTS, FittedAttributes
 from bayespoint.classifier.calibration import LOG_TEMPERATURES
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import DECISIONS
-from bayespoint.codings import Coding
-from bayespoint.engines import Engine, Run
+from bayespoint.engines import get_engine
 from bayespoint.exceptions import held_warnings, one_line
-from bayespoint.posteriors import Posterior
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
-from bayespoint.spaces.columns import Columns
-from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.attributes import ContentError, finite, integer, need, shaped
+from bayespoint.storage.declared import declared, evaluated, fits
+from bayespoint.tools.attributes import ContentError, finite, integer, need, optional, shaped
 
 MOST_WORDS = 20  # of an n-gram
 TRIAL = 10_000_000  # most features for a trial prediction, whose point then takes 80 MB
@@ -54,46 +52,34 @@ def check(value: Any, place: str) -> None:
 
 def classifier(value: BayesPointClassifier) -> None:
     """Check a classifier, and that it can predict."""
-    need(isinstance(value.engine, (str, Engine)), "its engine is not an Engine")
     need(value.decision in DECISIONS, "its decision is unknown")
     if "model_" not in vars(value):
         return
+    get_engine(value.engine)  # an error if there is none of this name
     model = value.model_
-    need(isinstance(model, Model), "its model is not a Model")
-    n_columns = model.n_features if model.table is None else len(model.table.fill)
+    n_columns = count_columns(model)
     need(value.n_features_in_ == n_columns, "its model has another number of features")
     names = vars(value).get("feature_names_in_")
-    fits = names is None or names.shape == (n_columns,)
-    need(fits, "its feature names have the wrong shape")
+    fine = names is None or names.shape == (n_columns,)
+    need(fine, "its feature names have the wrong shape")
 
 
 def model(value: Model) -> None:
     """Check a model, and that it can predict."""
     space, coding, n_features = value.space, value.coding, value.n_features
-    need(isinstance(value.posterior, Posterior), "its posterior is not a Posterior")
     need(isinstance(space, SPACES), "its space is not a space")
     need(value.decision in DECISIONS, "its decision is unknown")
-    need(type(value.accepts_sparse) is bool, "accepts_sparse is not a bool")
     integer(n_features, 1)
     integer(value.seed, 0)
-    need(isinstance(value.run, Run), "its run is not a Run")
-    need(isinstance(coding, Coding), "its coding is not a Coding")
-    known = {*FACTS, "label_scores", "n_groups"}
-    need(isinstance(value.facts, dict) and value.facts.keys() <= known, "its facts are unknown")
-    if (scores := value.facts.get("label_scores")) is not None:
-        finite(scores, "nk", k=2)
-        is_class = (scores[:, 1] >= 0) & (scores[:, 1] < len(coding.classes))
-        need(is_class.all(), "it has scores of unknown classes")
-    integer(value.facts.get("n_groups", 2), 2)
+    check_facts(value)
+    check_run(value)
     if value.columns is not None:
         shaped(value.columns, "iu", "m")
         within = value.columns.min() >= 0 and value.columns.max() < n_features
         need(within, "its columns are out of range")
     if value.scaling is not None:
-        need(isinstance(value.scaling, Scaling), "its scaling is not a Scaling")
         finite(value.scaling.mean, "d", d=n_features)
     if value.table is not None:
-        need(isinstance(value.table, Columns), "its table has no columns")
         need(value.table.n_features == n_features, "its table has other features")
     if value.losses is not None:
         finite(value.losses, "k", k=len(LOG_TEMPERATURES) + 1)
@@ -101,6 +87,42 @@ def model(value: Model) -> None:
         shaped(value.weights[0], "f", "td", t=coding.n_tasks, d=n_features)
     need(n_features <= TRIAL or space.kernel.is_linear, f"it claims {n_features} features")
     trial(value, np.zeros((1, n_features)))
+
+
+def count_columns(value: Model) -> int:
+    """Columns of the rows that a classifier takes, before categories become features."""
+    return value.n_features if value.table is None else len(value.table.fill)
+
+
+def check_facts(value: Model) -> None:
+    """Check what else a fit has found: attributes of the classifier, of their declared types."""
+    facts, n_classes = value.facts, len(value.coding.classes)
+    for name, one in facts.items():
+        need(name in FACT_TYPES, f"it has the unknown fact {name!r:.80}")
+        need(fits(one, FACT_TYPES[name]), f"its {name} is of type {type(one).__name__}")
+    if (scores := facts.get("label_scores")) is not None:
+        finite(scores, "nk", k=2)
+        is_class = (scores[:, 1] >= 0) & (scores[:, 1] < n_classes)
+        need(is_class.all(), "it has scores of unknown classes")
+    integer(facts.get("n_groups", 2), 2)
+    need(facts.get("expected_scores", SCORES).keys() == SCORES.keys(), "its scores are unknown")
+    if (relevance := facts.get("feature_relevance")) is not None:
+        finite(relevance, "d", d=count_columns(value))
+    for name, one in facts.get("chosen_params", {}).items():
+        is_parameter = name in PARAMETERS and fits(one, PARAMETERS[name])
+        need(is_parameter, f"the parameter {name!r:.80} that it has chosen is invalid")
+    get_engine(facts.get("chosen_params", {}).get("engine", "auto"))
+
+
+def check_run(value: Model) -> None:
+    """Check that there are measures, changes and evidence of each task, if there are any."""
+    run, evidence = value.run, value.posterior.log_evidence
+    n_tasks = len(value.coding.task_names)
+    for name, measured in run.measures.items():
+        fine = measured.ndim in (1, 2) and len(measured) == n_tasks
+        need(fine, f"its measures {name!r:.80} are not those of {n_tasks} tasks")
+    need(len(run.history) in (0, n_tasks), f"its history is not that of {n_tasks} tasks")
+    optional(evidence, "t", t=n_tasks)
 
 
 def trial(value: Model, X: np.ndarray) -> None:
@@ -113,10 +135,10 @@ def trial(value: Model, X: np.ndarray) -> None:
         Z = value.transform(X)
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
         shares = value.coding.probabilities(*posterior.log_probability(answers[0], value.decision))
-    fits = shares.shape == (1, len(value.classes))
-    fits = fits and all(one.shape == (1, n_tasks) for one in answers[1:])
-    need(fits, "it does not predict its classes")
-    need(not any(np.isnan(one).any() for one in answers), "it predicts NaN")
+    fine = shares.shape == (1, len(value.classes))
+    fine = fine and all(one.shape == (1, n_tasks) for one in answers[1:])
+    need(fine, "it does not predict its classes")
+    need(not any(np.isnan(one).any() for one in (*answers, shares)), "it predicts NaN")
 
 
 # Transformers of scikit-learn: what could be dangerous, or is simple to check. Other invalid values
@@ -224,6 +246,11 @@ def frozen(value: FrozenEstimator) -> None:
 
 
 SPACES = (BasisSpace, DualSpace, StackedSpace)
+SCORES = {"error": None, "log_loss": None}
+PARAMETERS = declared(BayesPointClassifier)
+ATTRIBUTES = evaluated(FittedAttributes)
+FACT_TYPES = {name: ATTRIBUTES[f"{name}_"] for name in FACTS}
+FACT_TYPES |= {"label_scores": NDArray[np.float64], "n_groups": int}
 CHECKS: dict[type, Callable[[Any], object]] = {
     Pipeline: pipeline,
     ColumnTransformer: several,

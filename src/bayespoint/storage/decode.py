@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -12,7 +13,8 @@ import numpy as np
 
 from bayespoint.storage.arrays import DTYPE, from_bytes, is_plain
 from bayespoint.storage.checks import check
-from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES, check_names
+from bayespoint.storage.declared import check_declared, check_names
+from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES
 from bayespoint.tools.attributes import ContentError, need
 
 NOT_FINITE = {"nan", "inf", "-inf"}
@@ -49,7 +51,7 @@ class Decoder:
         self._readers: dict[str, tuple[set[str], Callable[[dict, str, int], Any]]] = {
             "float": (set(), self._float),
             "tuple": (set(), lambda node, *at: tuple(self._items(node["tuple"], *at))),
-            "dict": (set(), lambda node, *at: dict(self._items(node["dict"], *at))),
+            "dict": (set(), self._dict),
             "slice": (set(), self._slice),
             "dtype": (set(), self._dtype),
             "type": (set(), self._type),
@@ -64,6 +66,7 @@ class Decoder:
         """The value of a node; ``place`` is its position in the model, for messages."""
         need(depth <= DEPTH, f"{place} is nested more than {DEPTH} deep")
         if node is None or isinstance(node, (bool, int, float, str)):
+            need(not isinstance(node, float) or math.isfinite(node), f"{place} is not finite")
             return node
         if isinstance(node, list):
             return self._items(node, place, depth)
@@ -77,6 +80,12 @@ class Decoder:
     def _items(self, nodes: Any, place: str, depth: int) -> list:
         need(isinstance(nodes, list), f"{place} must be a list")
         return [self.decode(node, f"{place}[{i}]", depth + 1) for i, node in enumerate(nodes)]
+
+    def _dict(self, node: dict, place: str, depth: int) -> dict:
+        pairs = self._items(node["dict"], place, depth)
+        values = dict(pairs)
+        need(len(values) == len(pairs), f"{place} has a key twice")
+        return values
 
     def _float(self, node: dict, place: str, depth: int) -> float:
         need(node["float"] in NOT_FINITE, f"{place} is not a number")
@@ -106,14 +115,17 @@ class Decoder:
         dtype = self._dtype({"dtype": node["scalar"]}, place, depth)
         if dtype.kind not in "biuf" or not isinstance(value, (bool, int, float)):
             raise ContentError(f"{place} is not a number")
-        scalar = dtype.type(value)
-        is_same = type(scalar.item()) is type(value)
+        with np.errstate(over="ignore"):  # what does not fit is not equal
+            scalar = dtype.type(value)
+        again = scalar.item()
+        is_same = type(again) is type(value) and (again == value or again != again)
         need(is_same, f"{place} is {value!r}, not of type {dtype}")
         return scalar
 
     def _array(self, node: dict, place: str, depth: int) -> np.ndarray:
         name, axes, triangle = node["array"], node.get("axes"), node.get("triangle")
         readonly = node.get("readonly", False)
+        need(type(readonly) is bool, f"{place} says {readonly!r:.40} of being read-only")
         layout = (axes, triangle, readonly)
         if name in self._arrays:
             known, array = self._arrays[name]
@@ -134,9 +146,12 @@ class Decoder:
         values = self._items(node["objects"], place, depth)
         if not all(isinstance(value, SINGLE) for value in values):
             raise ContentError(f"{place} contains other things than numbers, strings and None")
+        shape = node["shape"]
+        fits = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
+        need(fits and math.prod(shape) == len(values), f"{place} has the wrong shape {shape!r:.40}")
         array = np.empty(len(values), dtype=object)
         array[:] = values
-        return array.reshape(node["shape"])
+        return array.reshape(shape)
 
     def _same(self, node: dict, place: str, depth: int) -> Any:
         is_known = node["same"] in self._objects
@@ -157,6 +172,7 @@ class Decoder:
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
+        check_declared(cls, state, place)
         value = build(cls, state)
         check(value, place)
         self._objects[number] = value

@@ -10,7 +10,8 @@ import numpy as np
 
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_of
 from bayespoint.storage.checks import check
-from bayespoint.storage.registry import DEPTH, NAMES, SINGLE, TYPE_NAMES, check_names, is_cached
+from bayespoint.storage.declared import check_declared, is_cached
+from bayespoint.storage.registry import DEPTH, NAMES, SINGLE, TYPE_NAMES
 from bayespoint.tools.attributes import ContentError, need
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model
@@ -109,8 +110,8 @@ class Encoder:
             name: self.encode(part, f"{place}.{name}", depth + 1) for name, part in parts.items()
         }
         self._open.pop()
-        check(value, place)  # after its parts, whose errors are more precise
-        check_names(type(value), state, place)
+        check_declared(type(value), parts, place)  # after its parts, whose errors are more precise
+        check(value, place)
         number = self._n_objects
         self._n_objects += 1
         self._keep(value, {"same": number})

@@ -111,8 +111,7 @@ def save(
     try:
         with replacing(target) as draft, draft.open("wb") as file, Writer(file) as writer:
             tree = Encoder(writer.add).encode(model, "model")
-            if not hasattr(model, "get_params"):
-                raise ContentError(f"model is {model!r:.80}, not an estimator")
+            need(is_estimator(model), f"model is {model!r:.80}, not an estimator")
             writer.finish({"libraries": versions(), "metadata": noted, "model": tree})
     except ContentError as error:
         raise ModelFileError(target, str(error)) from error
@@ -158,7 +157,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         reader.check_members()
         decoder = Decoder(reader.array, most_bytes=SHARED * reader.size)
         model = decoder.decode(reader.manifest["model"], "model")
-        need(hasattr(model, "get_params"), "it contains no estimator")
+        need(is_estimator(model), f"it contains a {type(model).__name__}, not an estimator")
     saved, running = str(reader.manifest["libraries"].get("scikit-learn")), sklearn.__version__
     if "sklearn" in decoder.libraries and release(saved) != release(running):
         warnings.warn(ModelVersionWarning(Path(path), saved, running), stacklevel=2)
@@ -193,7 +192,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 5, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 6, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest
@@ -204,6 +203,11 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
             manifest["libraries"],
             manifest["metadata"],
         )
+
+
+def is_estimator(model: Any) -> bool:
+    """Whether a value can be fitted, and cloned: kernels, engines and posteriors cannot be both."""
+    return hasattr(model, "fit") and hasattr(model, "get_params") and not isinstance(model, type)
 
 
 def versions() -> dict[str, str]:

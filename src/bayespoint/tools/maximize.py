@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 NOISE = 1e-9  # relative gain that may come from fits that have not quite converged
+
+
+class Layout:
+    """How numbers and arrays that have names lie one after another in a vector.
+
+    Parameters
+    ----------
+    examples : mapping of str to float or array
+        A value for each name, of which only the size counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.tools.maximize import Layout
+    >>> layout = Layout({"gamma": np.ones(2), "coef0": 1.0})
+    >>> layout.vector({"gamma": [3.0, 4.0], "coef0": 5.0})
+    array([3., 4., 5.])
+    >>> layout.by_name(np.array([3.0, 4.0, 5.0]))
+    {'gamma': array([3., 4.]), 'coef0': 5.0}
+    """
+
+    def __init__(self, examples: Mapping[str, Any]) -> None:
+        self.is_array: dict[str, bool] = {}
+        self.entries: dict[str, NDArray[np.intp]] = {}  # positions of the numbers of each name
+        end = 0
+        for name, value in examples.items():
+            begin, end = end, end + np.size(value)
+            self.is_array[name], self.entries[name] = np.ndim(value) > 0, np.arange(begin, end)
+
+    def vector(self, values: Mapping[str, Any]) -> NDArray[np.float64]:
+        """The vector of these values; a number may stand for each entry of an array."""
+        parts = [np.full(len(own), values[name], float) for name, own in self.entries.items()]
+        return np.concatenate(parts)
+
+    def by_name(self, x: NDArray[np.float64]) -> dict[str, Any]:
+        """The numbers and arrays of a vector."""
+        return {
+            name: x[own] if self.is_array[name] else float(x[own[0]])
+            for name, own in self.entries.items()
+        }
 
 
 def climb(

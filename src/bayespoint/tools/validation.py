@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -19,8 +18,7 @@ from sklearn.utils import column_or_1d as sklearn_column_or_1d
 from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-# Errors of NumPy, pandas and Polars, of cells that are no numbers.
-CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)|array element")
+from bayespoint.tools.tables import cells_named, supported
 
 __all__ = ["check_choice", "check_flag", "check_number", "parameter_error"]
 
@@ -259,27 +257,8 @@ def has_known_columns(estimator: Any, X: Any) -> bool:
     Much quicker than scikit-learn's check, which says what is wrong with others.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    is_frame = hasattr(X, "columns") and hasattr(X, "to_numpy") and len(X) > 0
+    is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns") and len(X) > 0
     return names is not None and is_frame and list(X.columns) == names.tolist()
-
-
-@contextmanager
-def columns_named(X: Any) -> Iterator[None]:
-    """Add to errors of conversion which columns of a data frame are no numbers."""
-    try:
-        yield
-    except OverflowError as error:
-        raise ValueError(f"X has a number that float64 cannot hold: {error}.") from None
-    except (TypeError, ValueError) as error:
-        kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
-        names = [repr(name) for name, kind in kinds if getattr(kind, "kind", "O") not in "biuf"]
-        if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
-            error.add_note(
-                f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
-                ". Name columns of categories in categorical_features, or leave it at "
-                "'from_dtype', and make numbers of dates."
-            )
-        raise
 
 
 def without_sparse_columns(X: Any, keeps: bool = False) -> Any:
@@ -298,18 +277,22 @@ def new_points(
     may lack cells. With ``reset`` the estimator is told the number and the names of the columns.
     """
     is_known = not reset and has_known_columns(estimator, X)
-    if table is not None and len(table.categories):
-        X = X if hasattr(X, "shape") else np.array(X, dtype=object)
-        with columns_named(X):
-            if not is_known:
-                validate_data(estimator, X, skip_check_array=True, reset=reset)
-            return table.transform(X)
+    has_levels = table is not None and len(table.categories) > 0
     has_flags = table is not None and len(table.flags) > 0
-    if is_known and not has_flags:
+    is_quick = is_known and not has_levels and not has_flags
+    if not is_quick or not hasattr(X, "iloc"):  # pandas makes no numbers of dates, Polars does
+        X = supported(X)
+    if is_quick:
         numbers = X.to_numpy()
         if numbers.dtype == np.float64 and np.isfinite(numbers.sum()):
             return np.ascontiguousarray(numbers)
-    with columns_named(X):
+        X = supported(X)
+    if has_levels:
+        X = X if hasattr(X, "shape") else np.array(X, dtype=object)
+        if not is_known:
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
+        return table.transform(X)
+    with cells_named(X):
         points = validate_data(
             estimator,
             without_sparse_columns(X, keeps=accepts_sparse),

@@ -310,3 +310,93 @@ def test_more_classes_than_keys(browser, tmp_path):
     assert tab.js("document.querySelector('#search').value") == ""
     tab.close()
     command.end()
+
+
+# Buttons of which a part is not on the screen, or is below something else.
+HIDDEN = """[...document.querySelectorAll('.class, #skip, #undo')].filter(e => {
+  const r = e.getBoundingClientRect();
+  const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+  return r.top < 0 || r.bottom > innerHeight || r.right > innerWidth || !e.contains(top);
+}).map(e => e.id || e.dataset.label)"""
+SIZES = {"desktop": (1280, 800, False), "phone": (390, 844, True), "turned": (740, 360, True)}
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_buttons_stay_in_sight_below_long_rows(browser, tmp_path, size):
+    texts = [f"{i} begins. {'The delivery was late. ' * 400} The end of {i}." for i in range(20)]
+    wide = {f"column {k}": np.arange(20) + k for k in range(60)}
+    pd.DataFrame({"text": texts, **wide}).to_csv(tmp_path / "pool.csv", index=False)
+    (tmp_path / "how.txt").write_text("Good is what pleases. " * 200, encoding="utf-8")
+    options = ["--classes", "bad,good,neutral", "--text", "text", "--instructions", "how.txt"]
+    command = Command(tmp_path, "pool.csv", *options)
+    tab = browser.tab(command.address)
+    tab.resize(*size)
+    row_of(tab)
+    height = tab.js("document.querySelector('#item').offsetHeight")
+    assert height > 3 * size[1]
+    for share in (0, 0.3, 0.6):
+        tab.js(f"scrollTo(0, {share} * document.querySelector('#item').offsetHeight)")
+        assert tab.js(HIDDEN) == []
+    # The end of the row is not below the buttons.
+    end = "document.querySelector('.rownumber').getBoundingClientRect()"
+    bar = "document.querySelector('.answer').getBoundingClientRect()"
+    tab.js("document.querySelector('main').scrollIntoView({block: 'end'})")
+    assert tab.js(f"{end}.bottom <= {bar}.top + 1")
+    assert tab.js(HIDDEN) == []
+    # The next row is shown from its beginning.
+    row = row_of(tab)
+    tab.click("[data-label='good']")
+    tab.wait(f"{ROW} !== '{row}'")
+    top = "document.querySelector('#item').getBoundingClientRect().top"
+    assert tab.js(f"0 <= {top} && {top} < innerHeight / 2")
+    assert tab.js(HIDDEN) == []
+    assert overflow(tab) == [0, []]
+    # The wrong variant: buttons that follow the row.
+    tab.js("document.querySelector('.answer').style.position = 'static'; scrollTo(0, 0)")
+    assert tab.js(HIDDEN) == ["bad", "good", "neutral", "skip", "undo"]
+    tab.close()
+    assert command.end() == 0
+
+
+# Words of class names that begin on one line and end on another.
+NAMED = ".name, #counts, #last, #past strong"
+BROKEN_WORDS = f"""[...document.querySelectorAll('{NAMED}')].flatMap(e => {{
+  const broken = [], texts = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) for (const found of texts.currentNode.data.matchAll(/[^\\s_/]+/g)) {{
+    const range = document.createRange();
+    range.setStart(texts.currentNode, found.index);
+    range.setEnd(texts.currentNode, found.index + found[0].length);
+    if (range.getClientRects().length > 1) broken.push(found[0]);
+  }}
+  return broken;
+}})"""
+LONG_NAMES = [
+    "good",
+    "Internationalisation and localisation",
+    "bad experience with the delivery service",
+    "accident_and_emergency_department_of_hospitals",
+    "politics/international/europe/elections",
+]
+
+
+def test_class_names_break_at_words(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"]).to_csv(tmp_path / "pool.csv")
+    command = Command(tmp_path, "pool.csv", "--classes", ",".join(LONG_NAMES))
+    tab = browser.tab(command.address)
+    for place in range(10):
+        press(tab, str(place % 5 + 1), row_of(tab))
+    tab.press("o")
+    tab.wait("document.querySelector('.share').textContent !== ''")
+    for width in (1280, 920, 800, 390, 360):
+        tab.resize(width, 844)
+        tab.press("a")
+        tab.wait("document.querySelectorAll('#past-list button').length === 10")
+        assert tab.js(BROKEN_WORDS) == []
+        assert overflow(tab) == [0, []]
+        tab.js("document.querySelector('#past').close()")
+    # The wrong variant: without places where a line may end.
+    tab.js("document.querySelectorAll('wbr').forEach(e => e.remove())")
+    assert "europe" in tab.js(BROKEN_WORDS)
+    tab.close()
+    assert command.end() == 0

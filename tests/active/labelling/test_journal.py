@@ -226,14 +226,109 @@ def test_a_random_edit_is_an_error_of_the_journal_or_none(path, tmp_path):
     assert 100 < n_refused < 500
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_deleted_journal_takes_no_answer(path, replaced):
+def rename(path):
+    path.rename(path.with_name("other.jsonl"))
+
+
+def move_folder(path):
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+def replace(path):
+    """As editors save: a new file of the same name."""
+    draft = path.with_name("draft")
+    draft.write_bytes(path.read_bytes())
+    draft.replace(path)
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size - 5)
+
+
+def empty(path):
+    os.truncate(path, 0)
+
+
+def extend(path):
+    with path.open("ab") as file:
+        file.write(b'{"row": 5}\n')
+
+
+def edit(path):
+    """In place, as long as before, and at the time that it had."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(b"bel 2"))
+        file.write(b"bel 3")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def make_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+CHANGES = [Path.unlink, rename, move_folder, replace, cut, empty, extend, edit, make_pipe]
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """The path of a journal in a folder that can be moved."""
+    (tmp_path / "pool").mkdir()
+    return tmp_path / "pool" / "labels.jsonl"
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_journal_that_another_program_changes_takes_no_answer(deep, change):
+    if change is make_pipe and not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no pipes with names")
+    with Journal(deep, ABOUT) as journal:
+        for one in EVENTS:
+            journal.append(one)
+        change(deep)
+        for _ in range(2):  # neither now nor later
+            with pytest.raises(OSError, match="renamed, deleted or changed the journal"):
+                journal.append({"row": 5, "label": "lost"})
+        folder = next(
+            one for one in (deep.parent, deep.parent.with_name("elsewhere")) if one.exists()
+        )
+        kept = [one.read_bytes() for one in folder.iterdir() if one.is_file()]
+        assert not any(b"lost" in content for content in kept)
+        deep.parent.mkdir(exist_ok=True)
+        copy = journal.rescue()
+    assert copy.name == "labels.rescued.jsonl" and copy.stat().st_mode & 0o077 == 0
+    assert read(copy) == EVENTS
+
+
+@pytest.mark.parametrize("change", [Path.unlink, rename, empty])
+def test_a_journal_that_is_changed_while_an_answer_is_written(path, monkeypatch, change):
+    """After the check before the line, and before the one behind it."""
     with Journal(path, ABOUT) as journal:
-        path.unlink()
-        if replaced:
-            path.write_bytes(b"x")
-        with pytest.raises(FileNotFoundError, match="was deleted or replaced"):
+        real = os.fsync
+        monkeypatch.setattr(os, "fsync", lambda file: (real(file), change(path)))
+        with pytest.raises(OSError, match="renamed, deleted or changed the journal"):
             journal.append({"row": 5})
+        monkeypatch.undo()
+        assert read(journal.rescue()) == EVENTS
+
+
+def test_a_journal_that_nobody_changes_needs_no_copy(path):
+    with Journal(path, ABOUT) as journal:
+        journal.append({"row": 5})
+        os.utime(path, ns=(0, 0))  # another time is no other content
+        journal.append({"row": 6})
+        assert journal.rescue() is None
+    assert read(path) == [*EVENTS, {"row": 5}, {"row": 6}]
+    assert [one.name for one in path.parent.iterdir()] == ["labels.jsonl"]
+
+
+def test_copies_do_not_overwrite_each_other(path):
+    for name in ("labels.rescued.jsonl", "labels.rescued2.jsonl", "labels.rescued3.jsonl"):
+        with Journal(path, ABOUT) as journal:
+            whole = path.read_bytes()
+            path.unlink()
+            assert journal.rescue() == path.with_name(name)
+        path.write_bytes(whole)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

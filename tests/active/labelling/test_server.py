@@ -1,16 +1,22 @@
 """The server: who may ask, and what it says."""
 
+import errno
+import http.client
 import json
 import re
 import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import ThreadingHTTPServer
 
 import numpy as np
 import pandas as pd
 import pytest
-from tests.helpers.labelling import make_session
+from tests.helpers.labelling import Client, Command, line_pool, make_session
 
 from bayespoint.active.labelling import server as module
-from bayespoint.active.labelling.items import Items, PictureError, media_type, picture_path, png
+from bayespoint.active.labelling.items import Items
 from bayespoint.active.labelling.server import LabelServer
 
 
@@ -147,7 +153,7 @@ def test_a_deleted_journal_is_said(served):
     served.server.session._journal.path.unlink()
     body = json.dumps({"tab": "one", "row": row, "label": "no"}).encode()
     status, _, content = served.request("POST", f"/{served.token}/answer", body)
-    assert status == 507 and b"was deleted" in content
+    assert status == 507 and b"another program renamed, deleted or changed the journal" in content
     assert served.get("state")["labels"] == 0
 
 
@@ -245,6 +251,16 @@ def test_a_full_disk_is_said_and_the_row_stays(served, monkeypatch):
     assert served.get("state")["labels"] == 1
 
 
+def test_it_ends_when_it_must(tmp_path):
+    session = make_session(tmp_path, pd.DataFrame({"x": [1.0, 2.0]}))
+    asked = iter([False, False, True])
+    server = LabelServer(session, {}, must_end=lambda: next(asked, True))
+    server.serve_forever(poll_interval=0.01)  # returns
+    assert next(asked, None) is None
+    server.server_close()
+    session.end()
+
+
 def test_a_port_in_use(served, tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
@@ -254,81 +270,150 @@ def test_a_port_in_use(served, tmp_path):
     session.end()
 
 
+# More connections than descriptors ---------------------------------------------------------------
+
+
+def idle_connections(port, n):
+    return [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(n)]
+
+
+def wait_for(server, wire):
+    """Wait until the server has a connection among those that are idle."""
+    end = time.monotonic() + 20
+    while wire.getsockname() not in {name_of(one) for one in list(server.idle)}:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def name_of(connection):
+    """The address of the other end; nothing once it is closed."""
+    try:
+        return connection.getpeername()
+    except OSError:
+        return None
+
+
+def is_closed(wire):
+    """Whether the server has closed a connection; waits for it."""
+    wire.settimeout(0.2)
+    try:
+        return wire.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_idle_connections_give_way_the_oldest_first(served):
+    served.server._most = 5
+    wires = idle_connections(served.port, 20)
+    wait_for(served.server, wires[-1])
+    assert "labels" in served.get("state")  # with a connection of its own
+    assert [is_closed(wire) for wire in wires] == [True] * 16 + [False] * 4
+    # A connection that is used stays, and others give way.
+    path = f"/{served.token}/state?tab=one"
+    used = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    used.connect()
+    first = used.sock
+    for _ in range(6):
+        used.request("GET", path)
+        assert "labels" in json.loads(used.getresponse().read())
+        wait_for(served.server, first)
+        wires += idle_connections(served.port, 3)
+        wait_for(served.server, wires[-1])
+    assert used.sock is first
+    used.close()
+    for wire in wires:
+        wire.close()
+
+
+def test_where_all_connections_are_busy_a_new_one_is_closed(served):
+    served.server._most = 2
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow():
+        begun.release()
+        go_on.wait(20)
+        return b"label\n"
+
+    served.server.downloads["labelled.csv"] = slow
+    path = f"/{served.token}/export/labelled.csv"
+    with ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(served.request, "GET", path) for _ in range(2)]
+        for _ in answers:
+            assert begun.acquire(timeout=20)
+        (wire,) = idle_connections(served.port, 1)
+        assert is_closed(wire)
+        go_on.set()
+        assert [answer.result()[::2] for answer in answers] == 2 * [(200, b"label\n")]
+    assert "labels" in served.get("state")
+
+
+class Waits(LabelServer):
+    """A server without a descriptor that is free; counts how often it tries."""
+
+    tries = 0
+
+
+class Busy(Waits):
+    """The wrong way, that of the standard library: it tries again at once."""
+
+    get_request = ThreadingHTTPServer.get_request
+
+
+@pytest.mark.parametrize(("kind", "is_busy"), [(Waits, False), (Busy, True)])
+def test_no_core_is_busy_while_descriptors_are_missing(tmp_path, monkeypatch, kind, is_busy):
+    session = make_session(tmp_path, pd.DataFrame({"x": [1.0, 2.0]}))
+    server = kind(session, {})
+
+    class Full:
+        """A listening socket that accepts nothing."""
+
+        def __getattr__(self, name):
+            return getattr(listening, name)
+
+        def accept(self):
+            server.tries += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    listening, server.socket = server.socket, Full()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10):
+        thread.start()
+        time.sleep(0.5)
+        server.shutdown()
+        thread.join()
+    server.server_close()
+    session.end()
+    assert (server.tries > 100) == is_busy and server.tries > 0
+
+
+def test_more_idle_connections_than_descriptors(tmp_path):
+    """A process that may open 64 files answers while 400 connections are open."""
+    resource = pytest.importorskip("resource")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if most < 600:
+        pytest.skip("this test may not open that many files itself")
+    line_pool(30)[0].to_csv(tmp_path / "pool.csv", index=False)
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))"
+    command = Command(tmp_path, "pool.csv", "--classes", "no,yes", first=limit)
+    client = Client.at(command.address)
+    wires = []
+    for _ in range(40):
+        wires += idle_connections(client.port, 10)
+        row = client.get("begin")["item"]["row"]
+        client.post("answer", row=row, label="yes" if row % 2 else "no")
+        if not client.get("state")["open"]:
+            break
+    wires += idle_connections(client.port, 400 - len(wires))
+    assert client.get("state")["labels"] == 30
+    for wire in wires:
+        wire.close()
+    assert command.end() == 0
+    assert "Traceback" not in (tmp_path / "output.txt").read_text()
+
+
 # Pictures ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Pictures inside of the folder of a pool, and others outside."""
-    pool = tmp_path / "pool"
-    (pool / "inner").mkdir(parents=True)
-    picture = png(np.arange(16, dtype=np.uint8).reshape(4, 4))
-    for path in (pool / "a.png", pool / "inner" / "b.png", tmp_path / "secret.png"):
-        path.write_bytes(picture)
-    (pool / "link.png").symlink_to(tmp_path / "secret.png")
-    (pool / "way").symlink_to(tmp_path)
-    (pool / "circle.png").symlink_to(pool / "circle.png")
-    (pool / "to").symlink_to(pool / "fro")
-    (pool / "fro").symlink_to(pool / "to")
-    (pool / "script.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    return pool
-
-
-OUTSIDE = [
-    "../secret.png",
-    "inner/../../secret.png",
-    "link.png",
-    "way/secret.png",
-    "/etc/passwd",
-    "..",
-    "inner/../..",
-    "//etc/passwd",
-]
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_files_outside_of_the_folder_are_refused(folder, name):
-    with pytest.raises(PictureError, match="outside the folder"):
-        picture_path(folder, name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "no.png", "a.png\0.jpg", "x" * 5000, "inner", "nan", "circle.png", "to", "fro/a.png"],
-)
-def test_names_that_are_no_files(folder, name):
-    with pytest.raises(PictureError):
-        picture_path(folder, name)
-
-
-def test_pictures_are_served(folder):
-    names = ["a.png", "inner/b.png", str(folder / "a.png"), "script.svg", *OUTSIDE]
-    pytest.importorskip("PIL")
-    items = Items(pd.DataFrame({"file": names}), "pool", folder, "image", ["file"])
-    assert items.usable.tolist() == [0, 1, 2]
-    assert "row 4, 'script.svg': the file is not a PNG" in items.problem
-    for row in (0, 1, 2):
-        kind, content = items.picture(row)
-        assert kind == "image/png" and content.startswith(b"\x89PNG")
-    for row in range(3, len(names)):  # scripts in SVG, and files of others
-        with pytest.raises(PictureError):
-            items.picture(row)
-    with pytest.raises(PictureError):
-        media_type(b"<svg>")
-
-
-@pytest.mark.parametrize("length", [8, 40, 200])
-def test_a_picture_that_cannot_be_decoded_is_named_and_left_out(tmp_path, length):
-    pytest.importorskip("PIL")
-    whole = png(np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8))
-    (tmp_path / "whole.png").write_bytes(whole)
-    (tmp_path / "torn.png").write_bytes(whole[:length])
-    names = pd.DataFrame({"file": ["whole.png", "torn.png"]})
-    items = Items(names, "pool", tmp_path, "image", ["file"])
-    assert items.usable.tolist() == [0]
-    assert items.problem == "row 2, 'torn.png': the file cannot be decoded"
-    with pytest.raises(PictureError):
-        items.picture(1)
 
 
 def test_pixels_become_a_picture():

@@ -11,15 +11,10 @@ from sklearn.datasets import load_iris, make_moons
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.fitting import pose, train_member
+from bayespoint.classifier.fitting import pose, train, with_params
 from bayespoint.classifier.kernel_choice.candidates import by_range, candidates, relevance
-from bayespoint.classifier.kernel_choice.choice import (
-    SMALLER,
-    TOO_SURE,
-    Course,
-    Learned,
-    with_numbers,
-)
+from bayespoint.classifier.kernel_choice.choice import TOO_SURE, study_of, with_smaller_scale
+from bayespoint.classifier.kernel_choice.study import SMALLER, Proposal, propose, try_out
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
 from bayespoint.kernels import ConstantKernel, RadialKernel, SumKernel
@@ -30,6 +25,10 @@ from bayespoint.tools.monitor import Monitor, watch
 def moons(n=120, seed=0):
     X, y = make_moons(n, noise=0.25, random_state=seed)
     return X * [1.0, 100.0] + [0.0, 5.0], np.array(["out", "in"])[y]
+
+
+def train_with(parameters, params, problem):
+    return train(*with_params(parameters, problem, params), Monitor(), 0)
 
 
 @pytest.fixture(scope="module")
@@ -344,8 +343,7 @@ def test_many_rows_have_one_machine_by_the_relevance_in_all_rows():
     classifier = BayesPointClassifier()
     parameters = Parameters.of(classifier)
     problem = pose(classifier, parameters, X, y)
-    numbers = with_numbers(parameters, problem, any_engine=True)
-    course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
+    study = study_of(parameters, problem, None)
     few, many = (
         candidates(problem.points[:n], problem.block, None, learns=True, constant=True)
         for n in (600, 601)
@@ -353,13 +351,13 @@ def test_many_rows_have_one_machine_by_the_relevance_in_all_rows():
     few, many = ({one.name: one for one in found} for found in (few, many))
     (fixed,) = [one for name, one in many.items() if name not in few]
     told = relevance(problem.points, problem.codes, None, problem.block)
-    ((kernel, others),) = course.learn(fixed).kernels
-    assert others == slice(None) and not course.learn(fixed).in_common
+    ((kernel, others),) = propose(study, fixed).kernels
+    assert others == slice(None) and not propose(study, fixed).in_common
     np.testing.assert_allclose(kernel.terms[0].gamma, told**0.75 / (told**0.75).sum())
     assert list(kernel.weights) == [10.0, 1.0]
-    ((kernel, _),) = course.learn(many["rbf by relevance"]).kernels
+    ((kernel, _),) = propose(study, many["rbf by relevance"]).kernels
     np.testing.assert_allclose(kernel.terms[0].gamma / kernel.terms[0].gamma.sum(), told)
-    assert len(course.learn(few["rbf by relevance"]).kernels) == 2
+    assert len(propose(study, few["rbf by relevance"]).kernels) == 2
 
 
 def test_few_of_very_many_features_decide():
@@ -377,19 +375,16 @@ def test_scales_that_few_points_found_become_smaller():
     classifier = BayesPointClassifier(n_components=50)
     parameters = Parameters.of(classifier)
     problem = pose(classifier, parameters, X, y)
-    numbers = with_numbers(parameters, problem, any_engine=True)
-    course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
+    study = study_of(parameters, problem, partial(train_with, parameters))
     kernel = SumKernel([RadialKernel(gamma=0.2), ConstantKernel()], weights=[1000.0, 2.0])
-    course.tried.append(course.try_out(Learned("wide", [(kernel, slice(None))]), 50))
-    (first,) = course.tried
+    first = try_out(study, Proposal("wide", [(kernel, slice(None))]), 50)
     assert first.temperature > TOO_SURE
-    course.weaken(0, 50)
-    (after,) = course.tried
-    (weaker, _), *_ = after.learned.kernels
+    after = with_smaller_scale(study, first, 50)
+    (weaker, _), *_ = after.proposal.kernels
     assert weaker.weights[0] <= 1000 * SMALLER
     assert weaker.weights[1] == 2
     assert after.loss < first.loss and after.temperature < first.temperature
-    further = course.try_out(after.learned.weaker(), 50)
+    further = try_out(study, after.proposal.weaker(), 50)
     assert after.temperature <= TOO_SURE or further.loss >= after.loss
 
 

@@ -1,19 +1,17 @@
 """Candidates of more rows than a small basis has: kernels by class, which are trained again."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.fitting import pose, train_member
+from bayespoint.classifier.fitting import pose
 from bayespoint.classifier.kernel_choice import candidates as of_candidates
 from bayespoint.classifier.kernel_choice import choice
 from bayespoint.classifier.kernel_choice.blending import Blend
 from bayespoint.classifier.kernel_choice.candidates import candidates, relevance
-from bayespoint.classifier.kernel_choice.choice import Course, with_numbers
+from bayespoint.classifier.kernel_choice.choice import study_of
+from bayespoint.classifier.kernel_choice.study import propose
 from bayespoint.classifier.parameters import Parameters
-from bayespoint.tools.monitor import Monitor
 
 
 def learned_by_class(n_classes, multi_class="one_vs_rest"):
@@ -23,8 +21,6 @@ def learned_by_class(n_classes, multi_class="one_vs_rest"):
     classifier = BayesPointClassifier(multi_class=multi_class)
     parameters = Parameters.of(classifier)
     problem = pose(classifier, parameters, X, y)
-    numbers = with_numbers(parameters, problem, any_engine=True)
-    course = Course(numbers, problem, partial(train_member, numbers, problem, Monitor(), 0))
     found = candidates(
         problem.points,
         problem.block,
@@ -35,7 +31,7 @@ def learned_by_class(n_classes, multi_class="one_vs_rest"):
         joint=multi_class == "joint",
     )
     (fixed,) = [one for one in found if one.name == "rbf by relevance, fixed width"]
-    ((kernel, _),) = course.learn(fixed).kernels
+    ((kernel, _),) = propose(study_of(parameters, problem, None), fixed).kernels
     return problem, kernel
 
 
@@ -75,11 +71,11 @@ def test_alone_they_have_a_larger_basis(monkeypatch):
     X, y = by_classes(240)
 
     def with_shares(**named):
-        def blended(course, some=None):
-            share = np.array([named.get(one.learned.name[-19:], 0.0) for one in course.tried])
+        def weigh(study, trials, rows=None):
+            share = np.array([named.get(trial.proposal.name[-19:], 0.0) for trial in trials])
             return Blend(share, 1.0)
 
-        monkeypatch.setattr(Course, "blended", blended)
+        monkeypatch.setattr(choice, "weigh", weigh)
         return BayesPointClassifier().fit(X, y)
 
     name = "evance, fixed width"
@@ -98,21 +94,32 @@ def test_with_a_larger_basis_scales_stay_and_little_weight_is_dropped(monkeypatc
     X = rng.normal(size=(700, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=700) > 0
     weakened, enlarged = [], []
-    monkeypatch.setattr(Course, "weaken", lambda course, k, size: weakened.append(k))
-    monkeypatch.setattr(Course, "enlarge", lambda course, kept, few: enlarged.append(kept))
-    shares = np.array([0.0, 0.75, 0.25])
 
-    def blended(course, some=None):
-        share = np.zeros(len(course.tried))
-        share[:3] = shares
-        return Blend(share, 1.0)
+    def weaken(study, trial, size):
+        weakened.append(trial.proposal.name)
+        return trial
 
-    monkeypatch.setattr(Course, "blended", blended)
-    for n, expected in ((700, [[1]]), (500, [])):
-        enlarged.clear()
-        BayesPointClassifier().fit(X[:n], y[:n])
-        assert enlarged == expected
-    assert weakened == [1, 2]  # of 500 rows alone
+    def enlarge(whole, trials, few, rows):
+        enlarged.append([trial.proposal.name for trial in trials])
+        return trials
+
+    monkeypatch.setattr(choice, "with_smaller_scale", weaken)
+    monkeypatch.setattr(choice, "with_larger_basis", enlarge)
+    shares, compared = np.array([0.0, 0.75, 0.25]), []
+
+    def weigh(study, trials, rows=None):
+        if len(trials) < 3:  # those that are left
+            return Blend(np.full(len(trials), 1 / len(trials)), 1.0)
+        compared[:] = [trial.proposal.name for trial in trials]
+        return Blend(np.append(shares, np.zeros(len(trials) - 3)), 1.0)
+
+    monkeypatch.setattr(choice, "weigh", weigh)
+    BayesPointClassifier().fit(X, y)
+    assert enlarged == [compared[1:2]]
+    assert not weakened
     shares[:] = [0.0, 0.7, 0.3]  # more than a third of the first
     BayesPointClassifier().fit(X, y)
-    assert enlarged == [[1, 2]]
+    assert enlarged[1] == compared[1:3]
+    BayesPointClassifier().fit(X[:500], y[:500])
+    assert len(enlarged) == 2
+    assert weakened == compared[1:3]  # of 500 rows alone

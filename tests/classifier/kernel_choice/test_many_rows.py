@@ -6,12 +6,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.fitting import pose, train_member
-from bayespoint.classifier.kernel_choice import ascent, choice, perceptrons
+from bayespoint.classifier.fitting import pose, train, with_params
+from bayespoint.classifier.kernel_choice import ascent, choice, perceptrons, study
 from bayespoint.classifier.kernel_choice import candidates as candidates_module
+from bayespoint.classifier.kernel_choice.blending import MOST
 from bayespoint.classifier.kernel_choice.candidates import candidates
-from bayespoint.classifier.kernel_choice.choice import Course
 from bayespoint.classifier.parameters import Parameters
+from bayespoint.classifier.problem import Problem
 from bayespoint.engines import ExpectationPropagation, Request
 from bayespoint.tools.monitor import Monitor
 
@@ -24,23 +25,21 @@ def test_candidates_of_many_rows_are_compared_on_some_and_trained_on_all(monkeyp
     monkeypatch.setattr(choice, "MANY_ROWS", 100)
     X, y = moons(400)
     seen = []
-    monkeypatch.setattr(
-        choice, "most_evident", lambda candidate, engine, points, *_: candidate.kernel
-    )
-    try_out = Course.try_out
+    monkeypatch.setattr(study, "most_evident", lambda candidate, *_: candidate.kernel)
+    try_out = choice.try_out
 
-    def counted(course, learned, size):
-        tried = try_out(course, learned, size)
-        seen.append(len(course.problem.codes))
-        if len(learned.kernels) > 1:  # every row is predicted by one of the machines
-            rows = np.concatenate([others for _, others in learned.kernels])
+    def counted(study, proposal, size):
+        trial = try_out(study, proposal, size)
+        seen.append(len(study.problem.codes))
+        if len(proposal.kernels) > 1:  # every row is predicted by one of the models
+            rows = np.concatenate([others for _, others in proposal.kernels])
             assert sorted(rows) == list(range(seen[-1]))
-        return tried
+        return trial
 
-    monkeypatch.setattr(Course, "try_out", counted)
+    monkeypatch.setattr(choice, "try_out", counted)
     clf = BayesPointClassifier(random_state=0).fit(X, y)
     assert set(seen) == {100, 400} and seen == sorted(seen)
-    assert seen.count(400) <= 2  # candidates of the mixture
+    assert seen.count(400) <= MOST  # candidates of the mixture
     assert clf.model_.posterior.left_out_log_probability.shape[0] == 400
     monkeypatch.undo()
     again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)
@@ -53,17 +52,15 @@ def test_all_rows_have_no_much_smaller_basis_than_some(monkeypatch, most_rows, n
     monkeypatch.setattr(choice, "MANY_ROWS", most_rows)
     monkeypatch.setattr(candidates_module, "FEWEST_COMPONENTS", 1)
     monkeypatch.setattr(candidates_module, "BUDGET", 30**2 * 3 * 100.0)  # 30 of 100 rows
-    monkeypatch.setattr(
-        choice, "most_evident", lambda candidate, engine, points, *_: candidate.kernel
-    )
+    monkeypatch.setattr(study, "most_evident", lambda candidate, *_: candidate.kernel)
     sizes = {}
-    try_out = Course.try_out
+    try_out = choice.try_out
 
-    def noted(course, learned, size):
-        sizes.setdefault(len(course.problem.codes), []).append(size)
-        return try_out(course, learned, size)
+    def noted(study, proposal, size):
+        sizes.setdefault(len(study.problem.codes), []).append(size)
+        return try_out(study, proposal, size)
 
-    monkeypatch.setattr(Course, "try_out", noted)
+    monkeypatch.setattr(choice, "try_out", noted)
     X, y = moons(n_rows)
     BayesPointClassifier(random_state=0).fit(X, y)
     few, (on_all, *others) = sizes[most_rows][0], sizes[n_rows]
@@ -91,14 +88,15 @@ def test_perceptrons_that_are_behind_are_not_trained_on_all_rows(monkeypatch, en
     problem = pose(classifier, parameters, X, y)
     sizes = []
 
-    def train(params, part=problem):
+    def counted(params, part):
         sizes.append(len(part.codes))
-        return train_member(parameters, part, Monitor(), 0, params)
+        return train(*with_params(parameters, part, params), Monitor(), 0)
 
-    found = perceptrons.best_perceptron(problem, np.arange(60), None, train, enough)
+    found = perceptrons.best_perceptron(problem, np.arange(60), None, counted, enough)
     assert sizes == [60, 60, 30] + [200] * is_trained
-    assert (found[1] is not None) == is_trained
-    assert found[2] >= enough or is_trained
+    assert (found.model is not None) == found.is_better == is_trained
+    assert found.loss >= enough or is_trained
+    assert found.report.startswith("instead" if is_trained else "not perceptrons")
 
 
 def test_trials_of_perceptrons_do_not_depend_on_the_seed(monkeypatch):
@@ -128,8 +126,9 @@ def test_a_search_that_begins_with_half_of_the_points_finds_as_much_evidence(mon
         space = engine.space(clone(kernel).fitted(X)).fit(X)
         return engine.run(space, y[:, None], Request())[0].log_evidence.sum()
 
-    found = ascent.most_evident(candidate, engine, X, y[:, None], None, None)
+    problem = Problem.pose(X, y, None, None)
+    found = ascent.most_evident(candidate, engine, problem)
     monkeypatch.setattr(ascent, "MANY", 1000)
-    at_once = ascent.most_evident(candidate, engine, X, y[:, None], None, None)
+    at_once = ascent.most_evident(candidate, engine, problem)
     assert evidence(found) > evidence(at_once) - 2
     assert evidence(candidate.kernel) < evidence(found) - 10

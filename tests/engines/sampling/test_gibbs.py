@@ -91,8 +91,8 @@ def test_target_ess_gives_up():
         ([1] * 5, "set target_ess=100, which lets the chains", {}),
         (
             [1, 3, 10, 30, 100],
-            "set directions='adapted', and target_ess=100",
-            {"directions": "adapted"},
+            r"scale the features \(standardize=True\), and set target_ess=100",
+            {"standardize": True},
         ),
     ],
 )
@@ -103,10 +103,8 @@ def test_remedies_for_chains_that_disagree_work(scales, remedy, tried):
     with pytest.warns(ChainsDisagreeWarning, match=remedy) as caught:
         machine().fit(X * scales, y)
     assert caught[0].message.r_hat > DISAGREE
-    assert machine(target_ess=100, **tried).fit(X * scales, y).run_.converged
-    if not tried:  # and what was once said does not
-        with pytest.warns(ChainsDisagreeWarning):
-            machine(directions="adapted").fit(X, y)
+    better = machine(target_ess=100).set_params(**tried)
+    assert better.fit(X * scales, y).run_.converged
 
 
 @pytest.mark.parametrize(
@@ -233,8 +231,7 @@ def test_weights_are_copies():
     np.testing.assert_allclose(one.posterior_.weights, other.posterior_.weights, atol=1e-8)
 
 
-@pytest.mark.parametrize("directions", ["isotropic", "adapted"])
-def test_weights_that_are_no_integers(directions):
+def test_weights_that_are_no_integers():
     """Weights s: likelihood exp(-theta * weight of errors), here by importance."""
     X, y = problem(8, seed=3, n_flips=2)
     weight = np.random.default_rng(0).uniform(0.2, 2.5, 8)
@@ -242,7 +239,7 @@ def test_weights_that_are_no_integers(directions):
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     likelihood = np.exp(-np.log(9) * (((W @ X.T) * y <= 0) @ weight))
     expected = likelihood @ W / likelihood.sum()
-    clf = machine(label_noise=0.1, n_samples=10_000, directions=directions)
+    clf = machine(label_noise=0.1, n_samples=10_000)
     posterior = clf.fit(X, y, sample_weight=weight).posterior_
     np.testing.assert_allclose(posterior.mean[:, 0], expected, atol=0.015)
 
@@ -346,15 +343,6 @@ def test_the_exact_mean_of_many_seeds():
 # Extremes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("burn_in", range(9))
-@pytest.mark.parametrize("n_chains", [1, 2])
-def test_directions_are_adapted_to_any_number_of_draws(burn_in, n_chains):
-    """The covariance of a single draw is NaN, which was an index of an array then."""
-    X, y = problem(30, n_flips=3)
-    clf = machine(directions="adapted", burn_in=burn_in, n_chains=n_chains, n_samples=4, thin=1)
-    assert np.isfinite(clf.fit(X, y).predict_proba(X)).all()
-
-
 SHIFTS = {"centred": (0, 1), "far": (1e4, 1), "farther": (1e6, 1), "scaled": (0, [1, 1e12])}
 
 
@@ -366,9 +354,8 @@ def test_version_spaces_that_are_thin_because_of_scales(name):
     X = rng.normal(size=(60, 2))
     y = X.sum(axis=1) > 0
     X = (X + 0.3 * np.where(y, 1, -1)[:, None]) * scale + shift
-    for directions in ("isotropic", "adapted"):
-        clf = machine(label_noise=0, directions=directions).set_params(fit_intercept=True)
-        assert clf.fit(X, y).score(X, y) == 1
+    clf = machine(label_noise=0).set_params(fit_intercept=True)
+    assert clf.fit(X, y).score(X, y) == 1
     y[0] = ~y[0]
     X[:3] = X[0]  # the same point with both labels
     with pytest.raises(EmptyVersionSpaceError):

@@ -14,8 +14,6 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Record
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
-DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])  # for m > d
-
 
 def posterior_of(X, y, **parameters):
     engine = GibbsSampler(**{"n_samples": 20_000, "thin": 5, "burn_in": 200} | parameters)
@@ -48,11 +46,10 @@ def expected_quantities(X, y, q):
 # The posterior ---------------------------------------------------------------------------------
 
 
-@DIRECTIONS
 @pytest.mark.parametrize("q", [0.2, 0.01, 1e-4])
-def test_sphere(q, directions):
+def test_sphere(q):
     X, y = problem(10, seed=1, n_flips=3)
-    posterior = posterior_of(X, y, label_noise=q, directions=directions, thin=10)
+    posterior = posterior_of(X, y, label_noise=q, thin=10)
     draws = posterior.to_dict()["weights"][..., 0]
     expected = expected_quantities(X, y, q)
     seen = quantities(draws, X, y)
@@ -66,10 +63,9 @@ def test_sphere(q, directions):
     np.testing.assert_allclose(np.linalg.norm(draws, axis=2), 1, atol=1e-12)
 
 
-@DIRECTIONS
-def test_version_space(directions):
+def test_version_space():
     X, y = problem(10, seed=1)
-    posterior = posterior_of(X, y, label_noise=0, directions=directions)
+    posterior = posterior_of(X, y, label_noise=0)
     draws = posterior.to_dict()["weights"][..., 0]
     assert ((draws @ (X * y[:, None]).T) > 0).all()
     expected = expected_quantities(X, y, 0.0)[:9]
@@ -100,11 +96,10 @@ def skewed():
     return rng.normal(size=(4, 3)) * [3.0, 1.0, 1.0], np.array([1, -1, 1, 1])
 
 
-@DIRECTIONS
-def test_without_labels_all_directions_are_alike(directions):
+def test_without_labels_all_directions_are_alike():
     """q = 1/2: the posterior is the prior, however skewed the data."""
     X, y = skewed()
-    posterior = posterior_of(X, y, label_noise=0.5, directions=directions)
+    posterior = posterior_of(X, y, label_noise=0.5)
     draws = posterior.to_dict()["weights"][..., 0]
     assert np.abs(z_scores(draws**2, 1 / 3)).max() < 5
 
@@ -136,15 +131,13 @@ def test_against_the_steps_of_the_paper():
     X = rng.normal(size=(12, 6))
     y = np.where(X[:, 0] + rng.normal(size=12) > 0, 1, -1)
     slow = kernel_gibbs(X, y, 0.1, 300, 400, rng)[50::10].swapaxes(0, 1)
-    for directions in ("isotropic", "adapted"):
-        fast = posterior_of(X, y, label_noise=0.1, directions=directions)
-        draws = fast.to_dict()["weights"][..., 0]
-        for function in (np.asarray, np.square):
-            a, b = function(slow), function(draws)
-            error_a = a.mean(axis=1).std(axis=0) / np.sqrt(len(a))
-            error_b = b.std(axis=(0, 1)) / np.sqrt(effective_sample_size(b))
-            difference = a.mean(axis=(0, 1)) - b.mean(axis=(0, 1))
-            assert np.abs(difference / np.hypot(error_a, error_b)).max() < 5
+    draws = posterior_of(X, y, label_noise=0.1).to_dict()["weights"][..., 0]
+    for function in (np.asarray, np.square):
+        a, b = function(slow), function(draws)
+        error_a = a.mean(axis=1).std(axis=0) / np.sqrt(len(a))
+        error_b = b.std(axis=(0, 1)) / np.sqrt(effective_sample_size(b))
+        difference = a.mean(axis=(0, 1)) - b.mean(axis=(0, 1))
+        assert np.abs(difference / np.hypot(error_a, error_b)).max() < 5
 
 
 # Bookkeeping -----------------------------------------------------------------------------------

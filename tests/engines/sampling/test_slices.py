@@ -14,7 +14,7 @@ from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, Record
+from bayespoint.engines.sampling.moves import Circles, Outputs, Record
 from bayespoint.tools.monitor import Monitor, watch
 
 D = 20
@@ -40,7 +40,6 @@ def separable(m=30):
 
 MOVES = {
     "circles": lambda: Circles(separable()),
-    "lines": lambda: Lines(separable(), np.diag(np.linspace(0.5, 1.5, D)), rng_of(2)),
     "outputs": lambda: Outputs(separable(D)),
     "billiard": lambda: Billiard(separable(), 100, 10.0, StepProgress(Monitor())),
 }
@@ -115,7 +114,7 @@ class Watch(Monitor):
     "engine",
     [
         GibbsSampler(burn_in=10**7),
-        GibbsSampler(n_samples=10**6, directions="adapted"),
+        GibbsSampler(n_samples=10**6),
         GibbsSampler(n_samples=10**6, label_noise="auto"),
         BilliardSampler(n_samples=10**6),
         BilliardSampler(burn_in=10**7),

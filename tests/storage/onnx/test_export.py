@@ -138,6 +138,26 @@ def test_votes(engine):
     check_equal(clf, new.astype(np.float64), dtype="float64")  # a rounding error can cost a vote
 
 
+def ties(dtype):
+    """By how much probabilities differ: votes on integers, where outputs are often exactly 0."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 2, (248, 3)).astype(dtype)
+    y = np.digitize(X.sum(axis=1) + 0.3 * rng.normal(size=248), [-1, 1])
+    clf = BayesPointClassifier(
+        kernel="linear", engine="perceptron", decision="vote", ridge="mean", random_state=0
+    ).fit(X[:124], y[:124])
+    _, probabilities = run(to_onnx(clf, dtype=dtype), X[124:])
+    return abs(probabilities - clf.predict_proba(X[124:])).max()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_votes_at_ties(dtype, monkeypatch):
+    assert ties(dtype) < 1e-5
+    for module in ("bayespoint.posteriors.base", "bayespoint.storage.onnx.posteriors"):
+        monkeypatch.setattr(f"{module}.TIE", 0.0)  # each processor decides by itself
+    assert ties(dtype) > 0.1
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_default_classifier(n_classes):
     clf, new = fitted(n_classes)

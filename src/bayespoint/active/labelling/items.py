@@ -4,98 +4,22 @@ from __future__ import annotations
 
 import base64
 import math
-import warnings
 from collections.abc import Iterator, Sequence
-from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.active.labelling.pictures import (
+    PictureError,
+    PictureFolder,
+    media_type,
+    png,
+    small_copy,
+)
+
 TABLE, TEXT, IMAGE, PIXELS = "table", "text", "image", "pixels"
-# First bytes of pictures that browsers show. SVG is not among them: it may contain scripts.
-SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-    b"BM": "image/bmp",
-}
-SIDE = 16  # pixels of a small copy, in each direction
-SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"}
-
-
-class PictureError(ValueError):
-    """An image that cannot be shown; the message says why."""
-
-
-def picture_path(folder: Path, name: str) -> Path:
-    """The file of a picture, which must lie below the folder, links followed."""
-    try:
-        path = Path(folder, name).resolve()
-        is_file = path.is_file()
-    except (OSError, RuntimeError, ValueError):  # names with NUL, links in a circle
-        raise PictureError("this is not a valid file name") from None
-    if not path.is_relative_to(folder.resolve()):
-        raise PictureError("the file is outside the folder of the pool")
-    if not is_file:
-        raise PictureError("there is no such file")
-    return path
-
-
-def read_picture(path: Path) -> tuple[str, bytes]:
-    """Media type and content of a picture."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise PictureError(f"the file cannot be read: {error.strerror}") from None
-    return media_type(content), content
-
-
-def media_type(content: bytes) -> str:
-    """The type of a picture, by its first bytes.
-
-    >>> media_type(b"GIF89a...")
-    'image/gif'
-    """
-    for signature, kind in SIGNATURES.items():
-        if content.startswith(signature):
-            return kind
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    raise PictureError("the file is not a PNG, JPEG, GIF, BMP or WebP picture")
-
-
-@cache  # it is made to see whether there is a picture, and again to learn from it
-def small_copy(path: Path) -> NDArray[np.float64]:
-    """The grey values, from 0 to 1, of a picture that is made small."""
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as picture:
-                picture.draft("L", (4 * SIDE, 4 * SIDE))  # JPEG files are read faster
-                grey = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning):
-        raise PictureError("the file cannot be decoded") from None
-    return np.asarray(grey, dtype=np.float64).ravel() / 255
-
-
-def png(pixels: NDArray[np.uint8]) -> bytes:
-    """A PNG file of grey values.
-
-    >>> import numpy as np
-    >>> media_type(png(np.zeros((2, 2), dtype=np.uint8)))
-    'image/png'
-    """
-    from PIL import Image
-
-    file = BytesIO()
-    Image.fromarray(pixels).save(file, "png")
-    return file.getvalue()
 
 
 class Items:
@@ -132,7 +56,7 @@ class Items:
         shape: tuple[int, int] | None = None,
     ) -> None:
         self.name, self.kind = name, kind
-        self._frame, self._folder, self._columns = frame, folder, list(columns)
+        self._frame, self._columns = frame, list(columns)
         self._others = [column for column in frame if column not in self._columns]
         self._is_usable = np.ones(len(frame), dtype=bool)
         self.problem = ""  # of the first row that cannot be shown
@@ -142,6 +66,7 @@ class Items:
         elif kind == TEXT:
             self._is_usable = frame[self._columns[0]].notna().to_numpy()
         elif kind == IMAGE:
+            self._folder = PictureFolder(folder)
             self._is_usable = np.array([self._has_picture(row) for row in range(len(frame))])
         self.usable: NDArray[np.intp] = np.flatnonzero(self._is_usable)
 
@@ -180,18 +105,19 @@ class Items:
         if self.kind == PIXELS and 0 <= row < len(self):
             return "image/png", png(self._pixels[row])
         if self.kind == IMAGE and 0 <= row < len(self) and self.is_usable(row):
-            return read_picture(self.path(row))
+            content = self._content(row)
+            return media_type(content), content
         raise PictureError("this row has no picture")
 
-    def path(self, row: int) -> Path:
+    def _content(self, row: int) -> bytes:
         """The file of the picture of a row."""
-        return picture_path(self._folder, str(self._frame[self._columns[0]].iloc[row]))
+        return self._folder.read(str(self._frame[self._columns[0]].iloc[row]))
 
     def _has_picture(self, row: int) -> bool:
         try:
-            path = self.path(row)
-            read_picture(path)  # browsers show fewer types than Pillow
-            small_copy(path)
+            content = self._content(row)
+            media_type(content)  # browsers show fewer types than Pillow
+            small_copy(content)
             return True
         except PictureError as error:
             name = self._frame[self._columns[0]].iloc[row]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # Windows h
 FORMAT = 1
 START = f'{{"format": {FORMAT}, '.encode()  # of every journal
 PRIVATE = 0o600  # labels are the user's
+BINARY = getattr(os, "O_BINARY", 0)  # of Windows, where line ends would become others
+# Without O_NONBLOCK, a pipe that was put in the place of the journal would never open.
+READ = os.O_RDONLY | BINARY | getattr(os, "O_NONBLOCK", 0)
 
 
 class JournalError(ValueError):
@@ -30,6 +34,9 @@ class Journal:
     Every event is written by one call and synced before ``append`` returns. If the process is
     killed while it writes, the last line is incomplete and was never confirmed: it is removed when
     the journal is opened again. One process at a time can open the file.
+
+    A program that does not know of the lock can rename, cut or edit the file nevertheless. So
+    ``append`` compares the file of this name with all that was written, before and after it writes.
 
     Parameters
     ----------
@@ -60,8 +67,9 @@ class Journal:
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         self.path = path
+        self._content = bytearray()  # of the file, as it must be
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, PRIVATE)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {path}: {error.strerror}. Choose another file with "
@@ -81,20 +89,51 @@ class Journal:
     def append(self, event: dict[str, Any]) -> None:
         """Write an event to disk, completely or, after an error, not at all."""
         line = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-        end = os.fstat(self._file).st_size
+        self.check()
+        end = len(self._content)
         try:
             written = 0
             while written < len(line):
                 written += os.write(self._file, line[written:])
             os.fsync(self._file)
-            if os.fstat(self._file).st_nlink == 0:
-                raise OSError(
-                    errno.ENOENT,
-                    f"the journal {self.path} was deleted or replaced. Restart bayespoint label",
-                )
+            self._content += line
+            self.check()
         except OSError:  # the disk is full, for instance
-            os.ftruncate(self._file, end)
+            del self._content[end:]
+            if os.fstat(self._file).st_size > end:
+                os.ftruncate(self._file, end)
             raise
+
+    def check(self) -> None:
+        """Raise an OSError unless the file of this name is open here and has all that it must."""
+        try:
+            there = os.open(self.path, READ)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            is_whole = False
+        else:
+            with open(there, "rb") as file:
+                # Both are of open files: on Windows, those of names may have other numbers.
+                mine, other = os.fstat(self._file), os.fstat(there)
+                is_whole = (
+                    os.path.samestat(mine, other)
+                    and other.st_size == len(self._content)
+                    and file.read() == self._content
+                )
+        if not is_whole:
+            raise OSError(
+                errno.EBUSY,
+                f"another program renamed, deleted or changed the journal {self.path}, and no "
+                "answer can be saved in it. End the session: its results and a whole copy of the "
+                "journal are written then",
+            )
+
+    def rescue(self) -> Path | None:
+        """Write a copy with all events if the file does not have them, and return its path."""
+        try:
+            self.check()
+        except OSError:
+            return write_copy(self.path, self._content)
+        return None
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -120,7 +159,8 @@ class Journal:
 
     def _read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The first line and the others, without a torn last line."""
-        content = self.path.read_bytes()
+        with open(os.dup(self._file), "rb") as file:
+            content = file.read()
         if content[: len(START)] != START[: len(content)]:  # nothing of another file is changed
             raise JournalError(
                 f"{self.path} is not a journal of this version of bayespoint label. Choose "
@@ -131,6 +171,7 @@ class Journal:
         events = [self._parsed(number, line) for number, line in enumerate(lines, 1)]
         if whole < len(content):
             os.ftruncate(self._file, whole)
+        self._content += content[:whole]
         return (events[0], events[1:]) if events else ({}, [])
 
     def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
@@ -149,6 +190,23 @@ class Journal:
 def refuse(name: str) -> None:
     """Raise an error for NaN and infinity, which are not JSON."""
     raise ValueError(name)
+
+
+def write_copy(path: Path, content: bytes | bytearray) -> Path:
+    """Write a file beside another one, under a name that no file has, and return its path."""
+    for number in count(1):
+        copy = path.with_name(f"{path.stem}.rescued{number if number > 1 else ''}.jsonl")
+        try:
+            file = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, PRIVATE)
+        except FileExistsError:
+            continue
+        with open(file, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(file)
+        break
+    sync_folder(path.parent)
+    return copy
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,19 +8,28 @@ import re
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
+from socket import SHUT_RDWR, socket
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bayespoint.active.labelling.items import PictureError
+from bayespoint.active.labelling.pictures import PictureError
 from bayespoint.active.labelling.session import RequestError, Session
 from bayespoint.exceptions import one_line
 
+resource: Any = import_module("resource") if find_spec("resource") else None  # Windows has none
+
 ADDRESS = "127.0.0.1"
+CONNECTIONS = 64  # at a time; a browser opens six for all tabs
+PAUSE = 0.05  # seconds until a connection is tried again that could not be opened
 LARGEST = 10_000  # bytes of a request
 TAB = re.compile(r"[\w-]{1,64}", re.ASCII)
 IMAGE = re.compile(r"image/([0-9]{1,15})")
@@ -60,15 +69,30 @@ class LabelServer(ThreadingHTTPServer):
         Names of files, and functions that return their content.
     port : int, default=0
         The port; 0 takes a free one.
+    must_end : callable, optional
+        Is asked several times a second whether to end.
     """
 
     daemon_threads = True
+    request_queue_size = 128  # connections that wait to be accepted
     # After a kill the port is free again at once. On Windows, this would share a port in use.
     allow_reuse_address = os.name == "posix"
 
-    def __init__(self, session: Session, downloads: Mapping[str, Download], port: int = 0) -> None:
+    def __init__(
+        self,
+        session: Session,
+        downloads: Mapping[str, Download],
+        port: int = 0,
+        *,
+        must_end: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._must_end = must_end
         self.session, self.downloads = session, dict(downloads)
         self.token = secrets.token_urlsafe(24)
+        self.idle: dict[socket, None] = {}  # open connections without a request, the oldest first
+        self._open: set[socket] = set()
+        self._most = most_connections()
+        self._changing = threading.Lock()
         super().__init__((ADDRESS, port), Handler)
 
     @property
@@ -86,10 +110,73 @@ class LabelServer(ThreadingHTTPServer):
         """Names of this server."""
         return {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
 
+    def stop(self) -> None:
+        """End ``serve_forever`` soon, whichever thread asks for it."""
+        threading.Thread(target=self.shutdown, daemon=True).start()
+
+    def service_actions(self) -> None:
+        """What is done between requests."""
+        if self._must_end():
+            self.stop()
+
+    def get_request(self) -> tuple[socket, Any]:
+        """A new connection; where none can be opened, an idle one is closed for the next try."""
+        try:
+            return super().get_request()
+        except OSError:  # no descriptor is left, for instance
+            self._close_idle()
+            time.sleep(PAUSE)  # the selector would ask again at once, and keep a core busy
+            raise
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether a connection may stay; if there are many, one that is idle is closed for it."""
+        with self._changing:
+            is_full = len(self._open) >= self._most
+        if is_full and not self._close_idle():
+            return False
+        with self._changing:
+            self._open.add(request)
+            self.idle[request] = None
+        return True
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        with self._changing:
+            self._open.discard(request)
+            self.idle.pop(request, None)
+        super().shutdown_request(request)
+
+    def set_idle(self, request: socket, is_idle: bool) -> None:
+        """Note whether a connection waits for a request, or one is being answered."""
+        with self._changing:
+            self.idle.pop(request, None)
+            if is_idle and request in self._open:
+                self.idle[request] = None
+
+    def _close_idle(self) -> bool:
+        """Close the connection that was idle for longest; its thread ends. False if none is."""
+        with self._changing:
+            oldest = next(iter(self.idle), None)
+            if oldest is None:
+                return False
+            self.idle.pop(oldest)
+            self._open.discard(oldest)
+            with suppress(OSError):  # the browser has closed it
+                oldest.shutdown(SHUT_RDWR)
+        return True
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing if the browser has gone away; other errors of a request are shown."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
+
+
+def most_connections() -> int:
+    """Connections at a time: the rest of the descriptors is for files."""
+    if resource is None:
+        return CONNECTIONS
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return CONNECTIONS if limit < 0 else min(CONNECTIONS, max(1, limit // 4))
 
 
 class Refused(Exception):
@@ -142,7 +229,7 @@ class Handler(BaseHTTPRequestHandler):
             "answer": lambda: session.answer(tab, body.get("row"), body.get("label")),
             "undo": lambda: session.undo(tab),
             "look": lambda: session.look_again(tab, body.get("row")),
-            "end": lambda: threading.Thread(target=self.server.shutdown, daemon=True).start(),
+            "end": self.server.stop,
             "close": lambda: session.close(tab),
         }
         if place not in requests:
@@ -150,6 +237,13 @@ class Handler(BaseHTTPRequestHandler):
         return as_json(requests[place]() or {})
 
     def _answer(self, handle: Callable[[str, dict[str, str]], tuple[str, bytes]]) -> None:
+        self.server.set_idle(self.connection, False)
+        try:
+            self._answer_now(handle)
+        finally:
+            self.server.set_idle(self.connection, True)
+
+    def _answer_now(self, handle: Callable[[str, dict[str, str]], tuple[str, bytes]]) -> None:
         self._attachment = ""
         status = HTTPStatus.OK
         try:

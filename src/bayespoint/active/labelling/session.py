@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ class Session:
                 "counts": [(name, counts[name]) for name in self.classes if counts[name]],
                 "skipped": len(self.answers.skipped()),
                 "open": open_rows,
-                "error": found.error and {**found.error._asdict(), "n": found.n_labels},
+                "error": found.error and {**asdict(found.error), "n": found.n_labels},
                 "history": self.answers.history,
                 "rest": found.rest,
                 "fall": found.fall,
@@ -196,11 +197,14 @@ class Session:
         """The classifier of all labels; None if they are of one class only."""
         return self.learner.final(self.labels())
 
-    def end(self) -> None:
-        """End the learner and close the journal."""
+    def end(self) -> Path | None:
+        """End the learner and close the journal; returns its copy if others have changed it."""
         self.learner.end()
         with self._lock:
-            self._journal.close()
+            try:
+                return self._journal.rescue()
+            finally:
+                self._journal.close()
 
     # Inside -------------------------------------------------------------------------------------
 
@@ -214,7 +218,7 @@ class Session:
             is_known = bool(history) and history[-1][0] == found.n_labels
             if found.error is None or found.n_labels < FIRST or is_known:
                 return
-            point = [found.n_labels, *(round(part, 6) for part in found.error)]
+            point = [found.n_labels, *(round(part, 6) for part in astuple(found.error))]
             self._journal.append({"error": point})
             self.answers.measured(point)
 

@@ -39,6 +39,7 @@ NEARLY_LINEAR = 0.05  # their gamma, times the number of features
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
 ONE_UNIT = 20.0  # ratio of ranges up to which features have the same unit, such as pixels
+NO_SPREAD = 1e-12  # range of a feature, as a share of the largest one, up to which it is constant
 WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
@@ -129,7 +130,7 @@ def candidates(
     scale : ndarray of shape (n_features,) or float, default=1.0
         What the features were divided by.
     n_tasks : int, default=1
-        Binary tasks: classes that are told from the others.
+        Binary tasks: classes against the others.
     joint : bool, default=False
         Whether classes are learned together, so that they share the sum of their kernels.
     """
@@ -205,13 +206,13 @@ def relevance(
         levels = np.bincount(block, np.ptp(points, axis=0) > 0)
         seen = np.bincount(block, square / chance) / np.maximum(levels, 1)
         spare = np.maximum(levels - 1, 1) * codes.max()
-        told = expected_variance(seen, spare, copies.sum())[block]
-        return told / told.sum()
-    told = np.maximum(square - chance, 0.0) + 0.1 * chance
-    told = (np.bincount(block, told) / size)[block]
+        share = expected_variance(seen, spare, copies.sum())[block]
+        return share / share.sum()
+    share = np.maximum(square - chance, 0.0) + 0.1 * chance
+    share = (np.bincount(block, share) / size)[block]
     if len(size) > VERY_MANY * copies.sum():
-        told = (told / told.max()) ** 2  # chance of tiny weights is huge
-    return told / told.sum()
+        share = (share / share.max()) ** 2  # chance of tiny weights is huge
+    return share / share.sum()
 
 
 def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.float64]:
@@ -247,7 +248,9 @@ def expected_variance(seen: NDArray, spare: NDArray, n: float) -> NDArray[np.flo
 
 def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
     """Factors of features that give all the same unit, or the same range if units differ."""
-    varies, scale = reach > 0, scale / scale.max()  # only ratios count, and products overflow
+    # Rounding errors, and a spread below all others, do not vary: their factors would overflow.
+    varies = reach > NO_SPREAD * reach.max(initial=0.0)
+    scale = scale / scale.max()  # only ratios count, and products overflow
     given = (reach * scale)[varies]
     is_common = len(given) > 0 and given.max() <= ONE_UNIT * given.min()
     factor = scale if is_common else 1 / np.where(varies, reach, 1.0)

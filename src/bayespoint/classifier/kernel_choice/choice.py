@@ -1,20 +1,16 @@
-"""The automatic choice: the evidence proposes, leave-one-out decides."""
+"""The automatic choice: the evidence proposes kernels, leave-one-out predictions weigh them."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bayespoint.classifier.attributes import left_out_probabilities
 from bayespoint.classifier.calibration import expected_scores
-from bayespoint.classifier.kernel_choice.ascent import most_evident
+from bayespoint.classifier.kernel_choice import perceptrons
 from bayespoint.classifier.kernel_choice.blending import MOST, MOST_OF_MANY, Blend, blended
 from bayespoint.classifier.kernel_choice.candidates import (
     FEWEST_COMPONENTS,
@@ -22,67 +18,33 @@ from bayespoint.classifier.kernel_choice.candidates import (
     Candidate,
     basis_size,
     candidates,
-    relevance,
 )
 from bayespoint.classifier.kernel_choice.clock import Clock
 from bayespoint.classifier.kernel_choice.halves import split
-from bayespoint.classifier.kernel_choice.perceptrons import best_perceptron
+from bayespoint.classifier.kernel_choice.study import (
+    Study,
+    Train,
+    Trial,
+    propose,
+    try_out,
+)
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.kernels import ConstantKernel, RadialKernel
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import useful_threads
 
 # Points of the basis with which candidates are compared. Those that count are trained with a larger
 # one, if there are more points.
 FEW_COMPONENTS, MANY_COMPONENTS = 300, 600
-MOST_POINTS, MOST_OF_HALF = 200, 400  # from which the evidence learns few or many parameters
-# Folds in which relevance is learned: so many rows over those there are, and at most.
-ROWS_OF_FOLDS, MOST_FOLDS = 500, 8
-# Temperature from which a machine is too sure, and the factor of its scale that is then tried.
-TOO_SURE, SMALLER = 1.1, 0.3
+TOO_SURE = 1.1  # temperature above which a model is overconfident, and its scale is reduced
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
-MANY_ROWS = 5000  # so many of more rows say what is trained on all
+MANY_ROWS = 5000  # so many of more rows decide what is trained on all
 # What has more than this share of most weight is trained with a larger basis: less of it is worth
 # less than the rows of the basis that the others have without it.
 LEAST_OF_LARGE = 0.35
 LEARNED = 2.0  # numbers that the evidence finds of a kernel: a width and a scale, the rest is prior
-
-Train = Callable[..., Model]  # trains with these parameters on the problem, or on a part of it
-
-
-class Learned(NamedTuple):
-    """A candidate with kernels, and of each the rows that it was not learned from.
-
-    What the kernels have ``in_common``, two numbers, may have been learned from these as well.
-    """
-
-    name: str
-    kernels: list[tuple[Any, Any]]
-    is_learned: bool = True
-    in_common: bool = False
-
-    def weaker(self) -> Learned:
-        """The same with a smaller scale of all but the constant."""
-        kernels = []
-        for kernel, others in self.kernels:
-            kinds = zip(kernel.weights, kernel.terms, strict=True)
-            sizes = [w if isinstance(term, ConstantKernel) else SMALLER * w for w, term in kinds]
-            kernels.append((clone(kernel).set_params(weights=sizes), others))
-        return self._replace(kernels=kernels)
-
-
-class Tried(NamedTuple):
-    """A candidate, its machines, and probabilities of the classes, which do not know their row."""
-
-    learned: Learned
-    members: list[tuple[dict[str, Any], Model]]  # of each machine its parameters
-    left_out: NDArray[np.float64]
-    temperature: float  # the best one of the probabilities
-    loss: float  # of them at this temperature
-    words: str
 
 
 class Choice(NamedTuple):
@@ -91,9 +53,9 @@ class Choice(NamedTuple):
     Attributes
     ----------
     mixture : list of (float, dict)
-        Weights and parameters of the machines.
+        Weights and parameters of the models.
     models : list of Model
-        The machines, trained on all rows.
+        The models, trained on all rows.
     temperature : float
         The temperature of the mixture.
     left_out : ndarray of shape (n, n_classes) or None
@@ -123,30 +85,32 @@ class Choice(NamedTuple):
 def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
-    1. For each candidate, kernel parameters maximise the evidence of at most 200 rows. If there
-       are many parameters, they are learned on each half of the rows, which gives two models.
-       Correlations of features and labels, from which widths start, are computed without one of
-       two to eight folds, more for fewer rows; a common factor of widths is learned once.
-    2. Each kernel is trained on all rows, with a basis of at most 300. Leave-one-out predictions
-       of the rows of the *other* half are unbiased: they use neither their label nor their half.
-    3. The weights of all candidates, and then the temperature of their mixture, maximise the
-       probability of the labels under these predictions. Five additional rows are assigned to
-       candidates that may be as good as the best one, so that with few rows several are averaged.
-       (Temperatures of the candidates would not be enough: a mixture of well calibrated forecasts
-       is underconfident.)
-    4. All but the four candidates with the largest weights are dropped; with more than 600 rows,
-       all but two. If few rows are separable, the evidence prefers scales that are too large for
-       many rows. So the scale of an overconfident candidate, with a temperature above 1.1, is
-       reduced as long as its predictions, at their best temperature, improve.
-    5. With more than 600 rows, scales stay as they are, because with a small basis all candidates
-       are overconfident. The second candidate is dropped unless it has a third of the weight of the
-       first. The rest is trained with a larger basis, if time allows, and weighted again; kernels
-       of single classes, if no other is left, with a still larger one. With more than 5000 rows,
-       all this is done on 5000 of them.
-    6. The expected scores on new data come from predictions of each half with the weights and the
-       temperature of the other half.
+    1. *Propose.* For each candidate, kernel parameters maximise the evidence of at most 200 rows.
+       If there are many parameters, they are learned on each half of the rows, which gives two
+       models. Correlations of features and labels, from which widths start, are computed without
+       one of two to eight folds, more for fewer rows; a common factor of widths is learned once.
+    2. *Compare.* Each kernel is trained on all rows, with a basis of at most 300; with more than
+       5000 rows, on 5000 of them. Leave-one-out predictions of the rows of the *other* half are
+       unbiased: they use neither their label nor their half. Weights of all candidates, and then
+       the temperature of their mixture, maximise the probability of the labels under these
+       predictions. Five additional rows are assigned to candidates that may be as good as the best
+       one, so that with few rows several are averaged. (Temperatures of the candidates would not
+       be enough: a mixture of well calibrated forecasts is underconfident.) All but the four
+       candidates with the largest weights are dropped; with more than 600 rows, all but two.
+    3. *Train* those that are left. If few rows are separable, the evidence prefers scales that are
+       too large for many rows. So the scale of an overconfident candidate, with a temperature above
+       1.1, is reduced as long as its predictions, at their best temperature, improve. With more
+       than 600 rows, scales stay as they are, because with a small basis all candidates are
+       overconfident; instead, the second candidate is dropped unless it has a third of the weight
+       of the first, and the rest is trained on all rows with a larger basis, if time allows;
+       kernels of single classes, if no other is left, with a still larger one.
+    4. *Weigh* them, as in step 2. The expected scores on new data come from predictions of each
+       half with the weights and the temperature of the other half.
 
-    Nothing is random: the halves depend on the rows alone.
+    With 5000 to 60 000 rows, perceptrons are trained instead of the mixture if their expected
+    log-loss is smaller.
+
+    Nothing is random: the halves depend on the rows alone, and not on the order of rows or columns.
 
     Parameters
     ----------
@@ -155,15 +119,70 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     problem : Problem
         Rows of unit variance, and their classes.
     train : callable
-        Trains a machine with given parameters on the problem, or on a part of it.
+        Trains a model with given parameters on the problem, or on a part of it.
 
     Returns
     -------
     Choice
         What was chosen.
     """
+    whole = study_of(parameters, problem, train)
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
-    considered = candidates(
+    some = enough_rows(whole)
+    size, is_large, is_many = size_for_comparison(parameters, whole)
+    study = part_of(whole, some) if is_many else whole
+    trials: list[Trial] = []
+    skipped = []
+    with useful_threads(len(study.problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
+        # 1. and 2. Propose and compare
+        for candidate in candidates_of(parameters, problem, gamma):
+            if trials and not study.clock.has_time_for(candidate):
+                skipped.append(f"not tried, max_time is over: {candidate.name}")
+                continue
+            current_monitor().tell(f"trying {candidate.name}")
+            proposal = propose(study, candidate)
+            trials.append(try_out(study, proposal, size, begin=trials[-1:]))
+        share = weigh(study, trials).share
+    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
+        # 3. Train
+        if is_large:
+            kept = np.flatnonzero(share > LEAST_OF_LARGE * share.max())
+            few_trials = [trials[k] for k in kept]
+            final = with_larger_basis(whole, few_trials, size, some if is_many else None)
+        else:
+            kept, final = np.arange(len(trials)), list(trials)
+            for k in np.flatnonzero(share):
+                final[k] = with_smaller_scale(whole, trials[k], size)
+        # 4. Weigh
+        blend = weigh(whole, final)
+        left_out = left_out_by_halves(whole, final)
+    share = np.zeros(len(trials))
+    share[kept] = blend.share
+    for k, trial in zip(kept, final, strict=True):
+        trials[k] = trial
+    reasons = [f"{part:4.0%} {trial.report}" for part, trial in zip(share, trials, strict=True)]
+    reasons += [f"temperature {blend.temperature:.2f}", *skipped]
+    if is_default(parameters) and suits_perceptrons(problem) and whole.clock.left > 0:
+        loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
+        other = perceptrons.best_perceptron(problem, some, gamma, train, loss)
+        reasons.append(other.report)
+        if other.is_better:
+            return Choice([(1.0, other.params)], [other.model], 1.0, None, reasons)
+    members = [
+        (float(part / len(trial.members)), *member)
+        for part, trial in zip(share, trials, strict=True)
+        for member in trial.members
+        if part > 0
+    ]
+    mixture = [(part, params) for part, params, _ in members]
+    models = [model for *_, model in members]
+    n_learned = LEARNED * float(share @ [trial.proposal.in_common for trial in trials])
+    return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
+
+
+def candidates_of(parameters: Parameters, problem: Problem, gamma: Any) -> list[Candidate]:
+    """The candidates for a problem."""
+    return candidates(
         problem.points,
         problem.block,
         gamma,
@@ -173,226 +192,108 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         n_tasks=problem.coding.n_tasks,
         joint=not problem.coding.is_against_rest,
     )
-    chosen = (parameters.engine, parameters.ridge, parameters.temperature)
-    any_engine = chosen == ("auto", 0, "auto")
-    with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
-        course = Course(with_numbers(parameters, problem, any_engine=any_engine), problem, train)
-        free = parameters.n_components == "auto"
-        course = compared(course, considered, chooses=free)
-        blend, left_out = course.blended(), course.left_out()
-    weighed = list(zip(blend.share, course.tried, strict=True))
-    reasons = [f"{part:4.0%} {one.words}" for part, one in weighed]
-    reasons += [f"temperature {blend.temperature:.2f}", *course.remarks]
+
+
+def suits_perceptrons(problem: Problem) -> bool:
+    """Whether there are neither too few nor too many rows for perceptrons."""
+    is_many = perceptrons.FEWEST <= len(problem.points) <= perceptrons.MOST
     is_of_signs = problem.coding.apart in PermutedPerceptron.kinds
-    can_be_perceptrons = is_of_signs and problem.coding.is_exclusive
-    if any_engine and course.clock.left > 0 and can_be_perceptrons:
-        ours = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-        found = best_perceptron(problem, course.some, gamma, train, ours)
-        if found is not None:
-            params, model, loss = found
-            rest = "not" if model is None or loss >= ours else "instead"
-            few = " expected from some rows" * (model is None)
-            reasons.append(
-                f"{rest} perceptrons, rbf: first-visit log-loss {loss:.4f}{few}, mixture {ours:.4f}"
-            )
-            if rest == "instead":
-                return Choice([(1.0, params)], [model], 1.0, None, reasons)
-    mixture, models = [], []
-    for part, one in weighed:
-        for params, model in one.members if part > 0 else ():
-            mixture.append((float(part / len(one.members)), params))
-            models.append(model)
-    n_learned = LEARNED * float(blend.share @ [one.learned.in_common for one in course.tried])
-    return Choice(mixture, models, blend.temperature, left_out, reasons, n_learned)
+    return is_many and is_of_signs and problem.coding.is_exclusive
 
 
-def compared(course: Course, considered: list[Candidate], *, chooses: bool) -> Course:
-    """Try all candidates, on some of many rows, and train those that count on all of them."""
-    whole, problem = course, course.problem
-    few: Any = course.parameters.n_components
-    n_points, n_tasks = len(problem.codes), problem.coding.n_tasks
-    most = basis_size(n_points, n_tasks, 1) or n_points
-    is_many = chooses and n_points > MANY_ROWS
-    if is_large := is_many or (chooses and most > MANY_COMPONENTS):
-        few = min(FEW_COMPONENTS, basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points)
-    if is_many:
-        part = problem.part(whole.some)
-        course = Course(whole.parameters, part, partial(whole.train, part=part))
-    with useful_threads(len(course.problem.codes) * FEWEST_COMPONENTS):  # of the smallest matrices
-        for candidate in considered:
-            course.consider(candidate, few)
-    share = course.blended().share
-    kept = np.flatnonzero(share > LEAST_OF_LARGE * share.max() * is_large).tolist()
-    if is_many:
-        course.extend(whole)
-    if is_large:
-        course.enlarge(kept, few)
-    for k in [] if is_large else kept:
-        course.weaken(k, few)
-    return course
-
-
-def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
-    """The same with numbers for the scale and the tolerance of the engine, and for the basis."""
+def study_of(parameters: Parameters, problem: Problem, train: Train) -> Study:
+    """All rows, with numbers for the scale and the tolerance of the engine, and for the basis."""
     engine = clone(problem.engine)
     if isinstance(engine.prior_scale, str):
         engine.set_params(prior_scale=1.0)
-    if any_engine:
+    if is_default(parameters):
         engine.set_params(tol=TOLERANCE)
-    size, known = parameters.n_components, (len(problem.points), problem.coding.n_tasks)
-    size = basis_size(*known) if size == "auto" else size
-    return replace(parameters, engine=engine, n_components=size)
+    size = parameters.n_components
+    if size == "auto":
+        size = basis_size(len(problem.points), problem.coding.n_tasks)
+    parameters = replace(parameters, engine=engine, n_components=size)
+    return Study(parameters, problem, train, Clock(parameters.max_time), split(problem))
 
 
-@dataclass
-class Course:
-    """A choice under way: what is given, and what was tried."""
-
-    parameters: Parameters
-    problem: Problem
-    train: Train
-    tried: list[Tried] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(self.parameters.max_time)
-        self.halves = split(self.problem.points, self.problem.codes, self.problem.groups)
-
-    def consider(self, candidate: Candidate, size: int | None) -> None:
-        """Learn a candidate, and train with it, if there is time."""
-        if self.tried and not self.clock.has_time_for(candidate):
-            self.remarks.append(f"not tried, max_time is over: {candidate.name}")
-            return
-        current_monitor().tell(f"trying {candidate.name}")
-        self.tried.append(self.try_out(self.learn(candidate), size))
-
-    def weaken(self, k: int, size: int | None) -> None:
-        """Make the scale of a candidate that is too sure smaller, as long as that is better."""
-        one = self.tried[k]
-        while one.learned.is_learned and one.temperature > TOO_SURE and self.clock.left > 0:
-            weaker = self.try_out(one.learned.weaker(), size)
-            if weaker.loss >= one.loss:
-                return
-            self.tried[k] = one = weaker
-
-    def enlarge(self, kept: list[int], few: int) -> None:
-        """Train some candidates with a larger basis, if there is time; drop the others.
-
-        Where many rows would allow only a smaller basis than the ``few`` rows of the comparison, it
-        may be up to twice as large: what was good there would not be good with half of it.
-        """
-        kernels = [kernel for k in kept for kernel, _ in self.tried[k].learned.kernels]
-        known = len(self.problem.codes), self.problem.coding.n_tasks, len(kernels)
-        size = basis_size(*known, LARGER if all(one.is_by_class for one in kernels) else 1.0)
-        size = size and max(size, min(few, basis_size(*known, 2.0) or few))
-        shape = len(self.problem.codes), len(self.problem.classes)
-        has_time = self.clock.left > 0 or self.tried[0].left_out.shape != shape  # of some rows
-        for k, one in enumerate(self.tried):
-            if k not in kept:
-                self.tried[k] = one._replace(left_out=np.zeros(shape))
-            elif has_time:
-                self.tried[k] = self.try_out(one.learned, size)
-
-    def extend(self, whole: Course) -> None:
-        """Go on with all rows, of which only some took part so far."""
-        self.problem, self.train, self.halves = whole.problem, whole.train, whole.halves
-        new = np.setdiff1d(np.arange(len(self.problem.codes)), rows := self.some)
-        for k, one in enumerate(self.tried):
-            kernels = list(one.learned.kernels)
-            for i, (kernel, others) in enumerate(kernels):
-                if not isinstance(others, slice):
-                    kernels[i] = kernel, np.append(rows[others], new[i :: len(kernels)])
-            self.tried[k] = one._replace(learned=one.learned._replace(kernels=kernels))
-
-    @property
-    def some(self) -> NDArray[np.intp]:
-        """As many rows of both halves as are enough for comparisons."""
-        return np.sort(np.concatenate([half[: MANY_ROWS // 2] for half in self.halves]))
-
-    @property
-    def everyone(self) -> NDArray[np.float64]:
-        """Probabilities by all candidates, (n_candidates, n, n_classes)."""
-        return np.stack([one.left_out for one in self.tried])
-
-    def blended(self, some: Any = slice(None)) -> Blend:
-        """The best blend of what was tried, by some of the rows."""
-        most = MOST if len(self.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
-        return blended(self.everyone, self.problem, self.parameters.temperature, most, some)
-
-    def left_out(self) -> NDArray[np.float64]:
-        """Probabilities of the rows of each half by the blend of the other one."""
-        everyone = self.everyone
-        found = np.empty(everyone.shape[1:])
-        for own, others in (self.halves, self.halves[::-1]) if len(self.halves[1]) else ():
-            found[others] = self.blended(own).mixed(everyone[:, others])
-        return found
-
-    def learn(self, candidate: Candidate) -> Learned:
-        """Learn the parameters of a candidate: from all rows, from each half, or not at all."""
-        problem, halves = self.problem, self.halves
-        if not (candidate.free or candidate.by_relevance):
-            return Learned(candidate.name, [(candidate.kernel, slice(None))], is_learned=False)
-        parts: list = [(np.concatenate(halves), slice(None))]
-        if candidate.in_halves:
-            parts = self.folds() if candidate.tied else [halves, halves[::-1]]
-        kernels, until = [], np.inf
-        for number, (own, others) in enumerate(parts):
-            some = own[: MOST_OF_HALF if candidate.in_halves else MOST_POINTS]
-            weight = None if problem.weight is None else problem.weight[some]
-            data = problem.points[some], problem.targets[some], weight
-            started = begin(candidate, problem, own)
-            kernel = started.kernel
-            if candidate.free and (number == 0 or not candidate.tied):
-                until = self.clock.end_of_search(1 if candidate.tied else len(parts) - number)
-                search = self.parameters.n_jobs, until, problem.coding.apart
-                kernel = most_evident(started, self.parameters.engine, *data, *search)
-            if candidate.tied:  # what all parts have in common is found once
-                candidate = candidate._replace(kernel=kernel)
-            kernels.append((kernel, others))
-        cut = ", search ended by max_time" * (time.monotonic() > until)
-        in_common = bool(candidate.free) and (candidate.tied or not candidate.in_halves)
-        return Learned(candidate.name + cut, kernels, in_common=in_common)
-
-    def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Rows to learn relevance from, and those to predict: of few rows more to learn from."""
-        problem = self.problem
-        n_rows = len(problem.codes) if problem.weight is None else problem.weight.sum()
-        n_parts = int(np.clip(ROWS_OF_FOLDS // n_rows, 2, MOST_FOLDS))
-        found = split(problem.points, problem.codes, problem.groups, n_parts)
-        parts = [part for part in found if len(part)]
-        return [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(len(parts))]
-
-    def try_out(self, learned: Learned, size: int | None) -> Tried:
-        """Train with each kernel, and predict the rows that it was not learned from."""
-        codes, weight = self.problem.codes, self.problem.weight
-        members, everywhere = [], []
-        left_out = np.empty((len(codes), len(self.problem.classes)))
-        for kernel, others in learned.kernels:
-            most = None if kernel.is_linear else size
-            params = {"kernel": kernel, "engine": self.parameters.engine, "n_components": most}
-            params["temperature"] = 1.0
-            with self.clock.training():
-                model = self.train(params)
-            everywhere.append(left_out_probabilities(model, codes))
-            left_out[others] = everywhere[-1][others]
-            members.append((params, model))
-        alone = blended(left_out[None], self.problem, self.parameters.temperature, 1)
-        loss = expected_scores(alone.mixed(left_out[None]), codes, weight)["log_loss"].value
-        words = f"{learned.name}: leave-one-out log-loss {loss:.4f}"
-        if len(members) > 1:
-            words += f", parts differ by {np.abs(everywhere[0] - everywhere[1]).mean():.3f}"
-        return Tried(learned, members, left_out, alone.temperature, loss, words)
+def is_default(parameters: Parameters) -> bool:
+    """Whether the engine, and how it treats errors, is left to the choice."""
+    return (parameters.engine, parameters.ridge, parameters.temperature) == ("auto", 0, "auto")
 
 
-def begin(candidate: Candidate, problem: Problem, own: NDArray[np.intp]) -> Candidate:
-    """The candidate for a search on some rows."""
-    if not candidate.by_relevance:
-        return candidate
-    weight = None if problem.weight is None else problem.weight[own]
-    kernel, points, codes = clone(candidate.kernel), problem.points[own], problem.codes[own]
-    radial: list[Any] = [term for term in kernel.terms if isinstance(term, RadialKernel)]
-    for k, term in enumerate(radial):
-        labels = codes if len(radial) == 1 else 1 * (codes == k)
-        told = relevance(points, labels, weight, problem.block) ** candidate.by_relevance
-        term.set_params(gamma=told * (term.gamma.sum() / told.sum()))
-    return candidate._replace(kernel=kernel)
+def enough_rows(study: Study) -> NDArray[np.intp]:
+    """As many rows of both halves as are enough for comparisons."""
+    return np.sort(np.concatenate([half[: MANY_ROWS // 2] for half in study.halves]))
+
+
+def part_of(whole: Study, rows: NDArray[np.intp]) -> Study:
+    """The study of some of the rows."""
+    part = whole.problem.part(rows)
+    return replace(whole, problem=part, halves=split(part))
+
+
+def size_for_comparison(parameters: Parameters, whole: Study) -> tuple[Any, bool, bool]:
+    """Size of the basis for comparisons, whether it is larger in the end, and with more rows."""
+    size = whole.parameters.n_components
+    if parameters.n_components != "auto":
+        return size, False, False
+    n_points, n_tasks = len(whole.problem.codes), whole.problem.coding.n_tasks
+    most = basis_size(n_points, n_tasks, 1) or n_points
+    is_many = n_points > MANY_ROWS
+    if not is_many and most <= MANY_COMPONENTS:
+        return size, False, False
+    few = basis_size(min(n_points, MANY_ROWS), n_tasks) or n_points
+    return min(FEW_COMPONENTS, few), True, is_many
+
+
+def with_smaller_scale(study: Study, trial: Trial, size: int | None) -> Trial:
+    """The trial; if it is too sure, with a smaller scale, as long as that is better."""
+    while trial.proposal.is_learned and trial.temperature > TOO_SURE and study.clock.left > 0:
+        weaker = try_out(study, trial.proposal.weaker(), size, begin=[trial])
+        if weaker.loss >= trial.loss:
+            break
+        trial = weaker
+    return trial
+
+
+def with_larger_basis(
+    whole: Study, trials: list[Trial], few: int, rows: NDArray[np.intp] | None
+) -> list[Trial]:
+    """Trials on all rows with a larger basis, if there is time.
+
+    Trials on some ``rows`` alone are repeated on all in any case. Where many rows would allow only
+    a smaller basis than the ``few`` rows of the comparison, it may be up to twice as large: what
+    was good there would not be good with half of it.
+    """
+    n_points, n_tasks = len(whole.problem.codes), whole.problem.coding.n_tasks
+    proposals = [trial.proposal for trial in trials]
+    if rows is not None:
+        proposals = [proposal.extended(rows, n_points) for proposal in proposals]
+    elif whole.clock.left <= 0:
+        return trials
+    kernels = [kernel for proposal in proposals for kernel, _ in proposal.kernels]
+    times = LARGER if all(kernel.is_by_class for kernel in kernels) else 1.0
+    size = basis_size(n_points, n_tasks, len(kernels), times)
+    if size is not None:
+        twice = basis_size(n_points, n_tasks, len(kernels), 2.0) or few
+        size = max(size, min(few, twice))
+    larger: list[Trial] = []
+    for proposal, small in zip(proposals, trials, strict=True):
+        begin = [small] if rows is None else larger[-1:]
+        larger.append(try_out(whole, proposal, size, begin))
+    return larger
+
+
+def weigh(study: Study, trials: list[Trial], rows: Any = slice(None)) -> Blend:
+    """Weights of trials, and the temperature of their mixture, by the labels of some rows."""
+    most = MOST if len(study.problem.codes) <= MANY_COMPONENTS else MOST_OF_MANY
+    left_out = np.stack([trial.left_out for trial in trials])
+    return blended(left_out, study.problem, study.parameters.temperature, most, rows)
+
+
+def left_out_by_halves(study: Study, trials: list[Trial]) -> NDArray[np.float64]:
+    """Probabilities of the rows of each half, blended as is best for the other half."""
+    left_out = np.stack([trial.left_out for trial in trials])
+    mixed = np.empty(left_out.shape[1:])
+    for own, others in (study.halves, study.halves[::-1]):
+        mixed[others] = weigh(study, trials, own).mixed(left_out[:, others])
+    return mixed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,48 @@ WIDTHS = (1.0, 3.0)  # gamma times the number of features
 RIDGE = 0.1
 
 
-def best_perceptron(
-    problem: Problem, some: NDArray[np.intp], gamma: Any, train: Callable[..., Any], enough: float
-) -> tuple[dict[str, Any], Any, float] | None:
-    """Parameters, machine and log-loss of the perceptrons whose first visits are best forecast.
+class PerceptronTrial(NamedTuple):
+    """Perceptrons, and how well their first visits of rows were predicted.
 
-    Some rows find the width. These and half of them tell with which power of the number of rows
-    the log-loss falls, and so whether it is worth to train on all.
+    Attributes
+    ----------
+    params : dict
+        Their parameters.
+    model : Model or None
+        Trained on all rows; None if that was not worth it.
+    loss : float
+        The log-loss of first visits; without a model, the one that is expected.
+    to_beat : float
+        The log-loss of the mixture of other models.
+    """
+
+    params: dict[str, Any]
+    model: Any
+    loss: float
+    to_beat: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the model is better than the mixture."""
+        return self.model is not None and self.loss < self.to_beat
+
+    @property
+    def report(self) -> str:
+        """The result in words."""
+        where = " expected from some rows" if self.model is None else ""
+        return (
+            f"{'instead' if self.is_better else 'not'} perceptrons, rbf: first-visit log-loss "
+            f"{self.loss:.4f}{where}, mixture {self.to_beat:.4f}"
+        )
+
+
+def best_perceptron(
+    problem: Problem, some: NDArray[np.intp], gamma: Any, train: Callable[..., Any], to_beat: float
+) -> PerceptronTrial:
+    """Perceptrons with the width at which first visits of rows are predicted best.
+
+    Some rows determine the width. The losses of these rows and of half of them give the power of
+    the number of rows with which the log-loss falls, and so whether it is worth to train on all.
 
     Parameters
     ----------
@@ -38,19 +73,16 @@ def best_perceptron(
     gamma : float, array or None
         The gamma that was asked for, or None.
     train : callable
-        Trains a machine with given parameters on the problem, or on a part of it.
-    enough : float
-        The log-loss of others.
+        Trains a model with given parameters on the problem, or on a part of it.
+    to_beat : float
+        The log-loss of the mixture of other models.
 
     Returns
     -------
-    tuple or None
-        None where there are too few or too many rows; without a machine, and with the log-loss
-        that is expected, if this is not less than ``enough``.
+    PerceptronTrial
+        Without a model if the expected log-loss is not less than ``to_beat``.
     """
     n_points, n_features = len(problem.points), problem.block.max() + 1
-    if not FEWEST <= n_points <= MOST:
-        return None
     widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]
     part, trained = problem.part(some), []
     for width in widths:
@@ -61,10 +93,10 @@ def best_perceptron(
     half = problem.part(some[::2])
     falls = np.log2(max(1.0, first_visit_loss(train(params, half), half) / loss))
     loss *= (len(some) / n_points) ** falls
-    if loss >= enough:
-        return params, None, loss
-    model = train(params)
-    return params, model, first_visit_loss(model, problem)
+    if loss >= to_beat:
+        return PerceptronTrial(params, None, loss, to_beat)
+    model = train(params, problem)
+    return PerceptronTrial(params, model, first_visit_loss(model, problem), to_beat)
 
 
 def first_visit_loss(model: Model, problem: Problem) -> float:

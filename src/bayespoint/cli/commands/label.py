@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 
@@ -39,6 +40,9 @@ if not options.ONLY_HELP:
     from bayespoint.tools.files import write_text
 
 KEYS = 10  # classes that have a key of their own
+# Of a system that shuts down or a service that is stopped, of a terminal that is closed, on Unix
+# and on Windows.
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGBREAK")
 
 IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
 PIXEL_SIZE = "Rows are pictures of this size, with one column for each pixel."
@@ -145,8 +149,9 @@ def label(
     suffix = ".parquet" if data.suffix.lower() in PARQUET else ".csv"
     results = path.with_name(path.name.removesuffix(".jsonl").removesuffix(".labels") or stem.name)
     work = Work(frame, found, points, session, results, suffix, for_spreadsheet)
-    serve(work, port, browser)
-    show(facts(work.end(notes)))
+    with Ending() as ending:
+        serve(work, port, browser, ending)
+        show(facts(work.end(notes)))
 
 
 def read_instructions(path: Path) -> str:
@@ -180,10 +185,40 @@ def open_journal(path: Path, frame: pd.DataFrame, classes: pool.Classes) -> Jour
     return journal
 
 
-def serve(work: Work, port: int, browser: bool) -> None:
-    """Serve the page until Ctrl-C."""
+class Ending:
+    """Whether the system has asked the process to end, in place of its end.
+
+    Results are written then, as after Ctrl-C. Signals that are ignored, as SIGHUP is by ``nohup``,
+    stay so.
+    """
+
+    def __init__(self) -> None:
+        self._is_near = False
+        self._before: dict[int, Any] = {}
+
+    def is_near(self) -> bool:
+        """Whether a signal has arrived."""
+        return self._is_near
+
+    def _note(self, *signal_and_frame: Any) -> None:
+        self._is_near = True  # no lock, no event: the thread that is interrupted may hold it
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # only there signals are handled
+            for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def serve(work: Work, port: int, browser: bool, ending: Ending) -> None:
+    """Serve the page until Ctrl-C or another signal."""
     try:
-        server = LabelServer(work.session, work.downloads(), port)
+        server = LabelServer(work.session, work.downloads(), port, must_end=ending.is_near)
     except OSError as error:
         bad_usage(f"cannot use port {port}: {error.strerror}. Omit --port to use a free one")
     show(f"Label at {server.address}", "Stop with Ctrl-C; all answers are saved.")
@@ -265,7 +300,14 @@ class Work(NamedTuple):
         """Write the results, and return what they are and where."""
         n_labels = len(self.session.answers.labels())
         machine = self.session.final_machine()
-        self.session.end()
+        copy = self.session.end()
+        if copy is not None:
+            notes.warn(
+                [
+                    f"another program changed the journal while it was open: all answers are in "
+                    f"{copy}. Give it the name of the journal to continue with it"
+                ]
+            )
         ends = (self.suffix, ".bpm", ".json")
         table, model, tasks = (Path(f"{self.stem}.labelled{end}") for end in ends)
         self.write_table(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
@@ -31,8 +31,9 @@ def suspects(
     """Find labels of a table that are probably wrong.
 
     A classifier is trained on the table, and each label is predicted from all other rows. Rows are
-    listed by the probability of their label, the least probable first; suspect are those below 10 %
-    where another label has more than 70 %. The file has all rows.
+    listed by the probability that their label is wrong, the largest first. Labels above 50 % are
+    suspect; a second table shows the next ones, which are more probably right. The file has all
+    rows.
 
     Example: bayespoint suspects loans.csv --target repaid --out suspects.csv
     """
@@ -61,10 +62,28 @@ def suspects(
         "flip_rate": found.flip_rate,
         "first": head.to_dict("list"),
     }
-    lines = [
-        (str(one.row), str(one.label), str(one.suggested), f"{one.p_label:.3f}", f"{one.score:.1f}")
-        for one in head.itertuples(index=False)
+    n_shown = min(n_suspect, len(head))
+    parts = [
+        rows_table(head.iloc[:n_shown], "Suspect: more probably wrong than right"),
+        rows_table(head.iloc[n_shown:], "Not suspect: more probably right than wrong"),
     ]
-    shown = NumbersTable(["row", "label", "suggested", "p of label", "evidence"], lines)
-    end = f"{count(n_suspect, 'suspect label')} among {len(table)}."
-    notes.end(document, shown, end, output=output)
+    expected = f"about {found.flip_rate * len(table):.0f} are expected to be wrong"
+    end = f"{count(n_suspect, 'suspect label')} among {len(table)}; {expected}."
+    notes.end(document, *(part for part in parts if part.rows), end, output=output)
+
+
+def rows_table(rows: Any, title: str) -> NumbersTable:
+    """Some rows and what is said of their labels."""
+    lines = [
+        (
+            str(one.row),
+            str(one.label),
+            str(one.suggested),
+            f"{one.p_wrong:.3f}",
+            f"{one.p_label:.3f}",
+            f"{one.score:.1f}",
+        )
+        for one in rows.itertuples(index=False)
+    ]
+    heads = ["row", "label", "suggested", "p wrong", "p of label", "evidence"]
+    return NumbersTable(heads, lines, title=title)

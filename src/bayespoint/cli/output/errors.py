@@ -32,6 +32,13 @@ def run_app(app: typer.Typer, name: str) -> int:
         return code
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except BrokenPipeError:  # as below, of help and versions, which no command writes
+        discard(sys.stdout)
+        return ExitCode.FAILED
+    except OSError as error:
+        discard(sys.stdout)
+        say_error(f"cannot write to standard output: {error.strerror}")
+        return ExitCode.FAILED
     except Exception as error:
         # Errors of usage. Their class is Click's in some versions of typer, its own in others.
         if not hasattr(error, "format_message"):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from bayespoint.active.labelling.items import SIDE, PictureError, picture_path, small_copy
+from bayespoint.active.labelling.pictures import SIDE, PictureError, PictureFolder, small_copy
 from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.printing import Notes, count, listed
@@ -237,13 +237,13 @@ def pixel_columns(series: pd.Series, folder: Path, notes: Notes) -> pd.DataFrame
     """Grey values from 0 to 1 of small copies; all 0 where there is no picture."""
     require("PIL", "label", f"column {series.name!r}")
     values = np.zeros((len(series), SIDE**2))
-    missing = []
+    missing, pictures = [], PictureFolder(folder)
     for place, name in enumerate(series):
         try:
-            values[place] = small_copy(picture_path(folder, str(name)))
+            values[place] = small_copy(pictures.read(str(name)))
         except PictureError:
             missing.append(name)
     if missing:
-        pictures = count(len(missing), "picture")
-        notes.add(f"column {series.name!r}: {pictures} cannot be read: {listed(missing)}")
+        several = count(len(missing), "picture")
+        notes.add(f"column {series.name!r}: {several} cannot be read: {listed(missing)}")
     return pd.DataFrame(values, columns=pixel_names(str(series.name)), index=series.index)

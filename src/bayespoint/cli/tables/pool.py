@@ -16,7 +16,7 @@ from pandas.api import types
 from sklearn.pipeline import Pipeline
 
 from bayespoint.active.labelling import items
-from bayespoint.active.labelling.items import SUFFIXES
+from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli import options
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage

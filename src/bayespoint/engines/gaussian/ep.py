@@ -1,7 +1,7 @@
-"""Expectation propagation for the probit model.
+"""Expectation propagation, by rounds or by the sweeps of the slides.
 
 R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification
-(lecture slides). Steps are numbered as on the slide "Update of i-th Data Message".
+(lecture slides).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.rounds import Rounds, Search, Sweeps
 from bayespoint.engines.gaussian.sites import MatchedSites
 from bayespoint.engines.gaussian.tasks import (
-    ACTIVE,
     COLLAPSE,
     STALLED,
     Ending,
@@ -201,9 +200,7 @@ class ExpectationPropagation(Propagation):
         It makes the classifier robust to gross errors. Sites of labels that look flipped get a
         negative precision.
     damping : float or None, default=None
-        Fraction of each step, in (0, 1]. None is 1 in the sequential schedule, and less if changes
-        have not decreased in 20 sweeps. In the parallel schedule, it starts at 0.5, and grows while
-        changes decrease, and falls otherwise.
+        Fraction of each step, in (0, 1]. None is 1, and less if changes do not decrease.
     tol : float, default=1e-6
         The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
@@ -219,10 +216,10 @@ class ExpectationPropagation(Propagation):
         How labels come from outputs. "student" has noise of Student's t distribution instead of
         Gaussian noise (:class:`~bayespoint.likelihoods.StudentLikelihood`), so that gross errors
         of labels pull little; two classes, or one class against the rest.
-    schedule : {"sequential", "parallel"}, default="sequential"
-        Whether sites are updated one after another (in blocks, exactly; see the notes) or all at
-        once. Both converge to the same point. The sequential schedule takes fewer sweeps, and
-        converges nearly always.
+    schedule : {"rounds", "sequential"}, default="rounds"
+        "rounds" changes all sites together (see the notes). "sequential" changes one after another,
+        which is the algorithm of the slides. Both converge to the same point. Runs that do not get
+        on in rounds go on in sequential sweeps.
     prior_covariance : array-like of shape (n_features, n_features), optional
         :math:`\Sigma_0`, instead of ``prior_scale``.
 
@@ -236,13 +233,15 @@ class ExpectationPropagation(Propagation):
     leaves out one of them. With a small weight and a surprising label, one whole copy cannot always
     be left out. The cavity then leaves out only the weight that is there, which is less exact.
 
-    With n points and d coordinates, a sweep over all sites takes :math:`3 n d^2` operations. The
-    first sweep visits all sites. Later ones visit only sites whose expected change is not small; it
-    is computed from the exact mean and the last known variance of the output. With many
-    coordinates, early sweeps are in float32. With about as many coordinates as points, all sites
-    are updated together instead, in rounds of :math:`2 n^3 / 3` operations, in which the variances
-    of the cavities are fixed while means are computed. The run ends when the posterior, recomputed
-    in float64, would change no site.
+    A round fixes the variances of the cavities. The means that agree with all labels then maximise
+    a function that is concave without ``label_noise``: the likelihood, smoothed by the cavities,
+    times the prior. Newton's method finds them in a few products with the training points. Then the
+    posterior is computed, whose variances are those of the next cavities. With n points and d
+    coordinates this takes :math:`2 n d^2` operations, in float32 while sites still move far, and
+    with about as many coordinates as points :math:`n^3`. Five to ten rounds are usual. The run ends
+    when the posterior, computed in float64, would change no site.
+
+    ``max_iter=1`` is a single sequential sweep.
 
     Without ``label_noise``, runs converge for any prior scale and any labels, if the noise is at
     least 1e-5 of the spread of the outputs. With it, there may be no fixed point if outputs vary
@@ -256,6 +255,10 @@ class ExpectationPropagation(Propagation):
     (lecture slides).
 
     T. P. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001.
+
+    M. Opper and O. Winther, Expectation Consistent Approximate Inference, JMLR 6, 2005, and
+    M. Seeger and H. Nickisch, Fast Convergent Algorithms for Expectation Propagation Approximate
+    Bayesian Inference, AISTATS 2011: rounds.
 
     Examples
     --------
@@ -368,7 +371,7 @@ class ExpectationPropagation(Propagation):
             search.run(clone(self).set_params(tol=max(tol, self.tol)), progress)
             if search.reason:
                 break
-            search.reason = ACTIVE
+            search.go_on_anew()
         search.sites.likelihood = hard
 
     def joint_sites(self, labels: Labels, gaussian: Any) -> MatchedClasses:

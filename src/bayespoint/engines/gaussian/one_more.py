@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from bayespoint import _core
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sites import cavities, matched, standing
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_root
@@ -56,7 +56,7 @@ class OneMore:
     ) -> None:
         assert posterior.messages is not None
         self.Z, self.y, self.few = Z, target.astype(np.float64), few
-        self.law = posterior.likelihood.constants
+        self.law = posterior.likelihood
         self.mean, self.factor = posterior.mean[:, task], posterior.factor[task]
         self.shift, self.rate = (message[:, task] for message in posterior.messages)
 
@@ -105,10 +105,9 @@ class OneMore:
             pull = root.T @ (root @ mean) - Z.T @ self.shift
             root = inverse_root((precision + precision.T) / 2)
         except np.linalg.LinAlgError:
-            raise ValueError(
+            raise np.linalg.LinAlgError(
                 "Labels tell so much more of the weights than the prior that rounding hides the "
-                "prior. Remedy: standardize=True, a smaller prior_scale, or for label sets "
-                "calibration=(X, y), rows that were not learned from."
+                "prior."
             ) from None
         return GaussianPrior(root @ (root.T @ pull), root)
 
@@ -184,29 +183,26 @@ class OneMore:
         def with_new(old: NDArray, last: NDArray) -> NDArray:
             return np.vstack([np.repeat(old[:, None], len(signs), axis=1), last])
 
-        y, a = with_new(self.y, signs), with_new(self.shift * self.y, 0 * signs)
-        b = with_new(self.rate, 0 * signs)
+        y = with_new(self.y, signs)
+        a, b = (with_new(known, 0 * signs) for known in (self.shift, self.rate))
         answers, left, share = np.empty(y.shape), np.full(len(signs), np.inf), np.ones(len(signs))
         own = np.arange(len(signs))  # columns that are not at rest yet
         for step in range(MOST):
-            now = [one[:, own] for one in (y, a, b)]
-            both = moments(now[1] * now[0], now[2], own)
-            flat = [np.ascontiguousarray(one).ravel() for one in (*both, *now)]
-            told = tuple(flat[:2]), (*flat[2:], np.ones(now[0].size)), self.law
-            found = _core.ep.all_sites(*told)
-            new_a, new_b, moves = (one.reshape(now[0].shape) for one in found)
+            labels, sites = y[:, own], (a[:, own], b[:, own])
+            e, f = moments(*sites, own)
+            new_a, new_b, moves = matched(self.law, labels, (e, f), sites, 1.0)
             moves = moves.max(axis=0)
             done = (moves < TOL) | (step == MOST - 1)
             if done.any():
-                left_out, _ = _core.ep.summary(*told)
-                answers[:, own[done]] = left_out.reshape(now[0].shape)[:, done]
+                m, v = standing(cavities((e, f), sites, 1.0), (e, f))
+                answers[:, own[done]] = self.law.site(labels, m, v)[0][:, done]
             grows = moves > left[own]
             share[own] = np.where(
                 grows, np.maximum(share[own] / 2, 0.05), np.fmin(1.2 * share[own], 1)
             )
             left[own] = moves
-            a[:, own] += share[own] * (new_a - now[1])
-            b[:, own] += share[own] * (new_b - now[2])
+            a[:, own] += share[own] * (new_a - sites[0])
+            b[:, own] += share[own] * (new_b - sites[1])
             own = own[~done]
             if not len(own):
                 break

@@ -75,9 +75,10 @@ class GaussianPrior:
         """R, also of independent weights."""
         return np.diag(self.root) if self.root.ndim == 1 else self.root
 
-    def rooted(self, u: NDArray) -> NDArray[np.float64]:
-        """R u, for a vector or for each column of a matrix."""
-        return (self.root * u.T).T if self.root.ndim == 1 else self.root @ u
+    def rooted(self, u: Array) -> Array:
+        """R u, for a vector or for each column of a matrix, where these are."""
+        root = beside(u, self.root)
+        return (root * u.T).T if root.ndim == 1 else root @ u
 
     def spread(self, rows: NDArray) -> NDArray[np.float64]:
         """Z R, rows in coordinates in which the prior is N(0, I)."""

@@ -163,7 +163,8 @@ class Search(Iterations, ABC):
         """Let the likelihood learn from the posterior; whether sites have to move then."""
         if not self.sites.adapt(self.gaussian, self.f + self.change, tol):
             return False
-        self.reason, self.decrement = ACTIVE, np.inf
+        self.decrement = np.inf
+        self.go_on_anew()
         return True
 
     def end(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Messages]:
@@ -321,7 +322,7 @@ class Sweeps(Search):
         """Sweeps from the prior, where rounds do not get on."""
         gaussian = WeightGaussian(search.gaussian.space, search.gaussian.prior)
         sweeps = cls(gaussian, search.sites.anew(gaussian), share)
-        sweeps.changes = search.changes
+        sweeps.changes, sweeps.n_before = search.changes, len(search.changes)
         return sweeps
 
     def advance(self) -> None:

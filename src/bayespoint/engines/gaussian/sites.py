@@ -14,6 +14,7 @@ them. The slope of all messages of a row is :math:`k (a - b f)`, their rate :mat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -196,8 +197,8 @@ class MatchedSites(Sites):
 
         Where nothing would be left, the posterior itself stands in.
         """
-        m, v = cavities((self.e, self.f), (self.a, self.b), copies)
-        return np.where(np.isnan(v), self.f, m), np.where(np.isnan(v), self.e, v)
+        moments = self.e, self.f
+        return standing(cavities(moments, (self.a, self.b), copies), moments)
 
     def result(self, gaussian: Any, u: NDArray, f: NDArray) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
@@ -338,7 +339,7 @@ def agreeing(
 
 
 def cavities(
-    moments: tuple[NDArray, NDArray], sites: tuple[NDArray, NDArray], copies: NDArray
+    moments: tuple[NDArray, NDArray], sites: Sequence[NDArray], copies: NDArray | float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and variances of outputs without copies of their sites; NaN where there is no cavity.
 
@@ -350,12 +351,20 @@ def cavities(
     return (f - copies * a * e) / c, e / c
 
 
+def standing(
+    cavity: tuple[NDArray, NDArray], moments: tuple[NDArray, NDArray]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cavities, for which the posterior stands in where nothing would be left."""
+    (m, v), (e, f) = cavity, moments
+    return np.where(np.isnan(v), f, m), np.where(np.isnan(v), e, v)
+
+
 def matched(
     law: Any,
     labels: NDArray,
     moments: tuple[NDArray, NDArray],
-    sites: tuple[NDArray, NDArray],
-    copies: NDArray,
+    sites: Sequence[NDArray],
+    copies: NDArray | float,
 ) -> tuple[NDArray, NDArray, NDArray]:
     """What all sites should be, given the others, and how far they are from that.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from bayespoint.engines.sampling.convergence import (
     gather,
 )
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, covariance_factor
+from bayespoint.engines.sampling.moves import Circles, Outputs
 from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
@@ -33,11 +33,9 @@ from bayespoint.tools.threads import thread_pool
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
-ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
-UNEQUAL = 10  # largest over smallest singular value of the points from which directions matter
+UNEQUAL = 10  # largest over smallest singular value of the points from which scales matter
 LOOKED_AT = 2000  # points of them
 WORTH = 100  # independent samples that a remedy asks for
-DRAWS_TO_ADAPT = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
 
@@ -86,15 +84,13 @@ class GibbsSampler(Engine):
         burn-in.
     max_steps : int, default=100000
         Largest number of moves of a chain to reach ``target_ess``.
-    directions : {"auto", "isotropic", "outputs", "adapted"}, default="auto"
+    directions : {"auto", "isotropic", "outputs"}, default="auto"
         The directions of moves. The posterior is the same for all, but the number of necessary
         moves differs. "isotropic" is the move of the paper. "outputs" also moves the output at each
         training point, one after another, in about the time of a second circle. It needs as many
         coordinates as points (a kernel, no copies of points, or a ridge). If the kernel is not
-        smooth, it gives ten or more times as many effective samples. "adapted" alternates with
-        lines in the long directions of the posterior, according to expectation propagation and then
-        to the burn-in. It gives as many more samples if features have different scales. "auto" is
-        "outputs" if outputs can move independently, and "isotropic" otherwise.
+        smooth, it gives ten or more times as many effective samples. "auto" is "outputs" if outputs
+        can move independently, and "isotropic" otherwise.
     evidence : bool, default=False
         Whether to estimate the evidence log p(labels), for all q at once, by chains at 25 levels of
         noise. This takes about six times as long. ``label_noise="auto"`` always does this.
@@ -151,7 +147,7 @@ class GibbsSampler(Engine):
         if self.target_ess is not None and self.target_ess > self.n_samples:
             raise parameter_error(self, "target_ess", f"at most n_samples={self.n_samples}")
         check_number(self, "max_steps", low=1, integer=True)
-        check_choice(self, "directions", ("auto", "isotropic", "outputs", "adapted"))
+        check_choice(self, "directions", ("auto", "isotropic", "outputs"))
         check_flag(self, "evidence")
 
     def run(
@@ -165,7 +161,7 @@ class GibbsSampler(Engine):
             progress = StepProgress(monitor)
             for number, own in enumerate(request.rng.spawn(n_tasks)):
                 halfspaces = Halfspaces.of(space.rows(), targets[:, number], weight)
-                moves = self._moves(space, targets[:, [number]], weight, halfspaces, own)
+                moves = self._moves(space, halfspaces)
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
                 start = partial(Chains, moves, pool=pool, progress=progress)
@@ -176,27 +172,16 @@ class GibbsSampler(Engine):
         return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
 
     def _remedy(self, is_long: bool) -> str:
-        """What lets chains agree: longer runs, and lines along a posterior that is long somewhere.
-
-        Tried on 400 points of 5 features, three seeds: with equal scales, adapted directions change
-        nothing, and longer runs help; with scales from 1 to 100, only both together do.
-        """
+        """What lets chains agree: longer runs, and features of equal scales."""
         size = min(WORTH, self.n_samples)
         remedy = f"set target_ess={size}, which lets the chains run until they agree"
         if self.target_ess is not None:
             remedy = "raise max_steps"
         if is_long:
-            remedy = f"set directions='adapted', and {remedy.removeprefix('set ')}"
+            remedy = f"scale the features (standardize=True), and {remedy}"
         return remedy
 
-    def _moves(
-        self,
-        space: BasisSpace,
-        target: NDArray[np.int8],
-        sample_weight: NDArray | None,
-        halfspaces: Halfspaces,
-        rng: np.random.Generator,
-    ) -> Circles:
+    def _moves(self, space: BasisSpace, halfspaces: Halfspaces) -> Circles:
         """The moves of the chains of a task; with a single coordinate there is only one kind."""
         m, d = halfspaces.normals.shape
         if self.directions == "isotropic" or space.n_coordinates == 1:
@@ -205,16 +190,12 @@ class GibbsSampler(Engine):
             raise ValueError(
                 f"directions='outputs' needs as many coordinates as training rows: got {d} for "
                 f"{m} rows that are not zero. Use another kernel, a ridge > 0, or "
-                "directions='auto', 'isotropic' or 'adapted'."
+                "directions='auto' or 'isotropic'."
             )
-        if self.directions in ("auto", "outputs"):
-            outputs = Outputs(halfspaces) if d == m else None
-            if outputs and (self.directions == "outputs" or outputs.freedom > FREEDOM):
-                return outputs
-            return Circles(halfspaces)
-        q = 0.05 if isinstance(self.label_noise, str) else float(self.label_noise)
-        factor = covariance_factor(space, target, sample_weight, q)
-        return Lines(halfspaces, factor, rng.spawn(1)[0])
+        outputs = Outputs(halfspaces) if d == m else None
+        if outputs and (self.directions == "outputs" or outputs.freedom > FREEDOM):
+            return outputs
+        return Circles(halfspaces)
 
     def _run_task(
         self, halfspaces: Halfspaces, pace: Pace, rng: np.random.Generator, start: Start
@@ -241,18 +222,10 @@ class GibbsSampler(Engine):
     def _sample(
         self, chains: Chains, pace: Pace, theta: float, normals: NDArray
     ) -> tuple[NDArray, float, float]:
-        """Draws of all chains, their R-hat and their effective sample size.
-
-        Moves adapt to draws that are burn-in; they stay as they are while samples are taken.
-        """
+        """Draws of all chains, their R-hat and their effective sample size."""
         thin, progress = pace.thin, chains.progress
-        moves: Any = chains.moves
-        for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
-            if steps and not progress.stopped:
-                apart = -(-steps // DRAWS_TO_ADAPT)
-                draws = chains.draw(theta, steps // apart, apart)
-                if not progress.stopped:
-                    moves.adapt(draws)
+        if pace.burn_in:
+            chains.draw(theta, 1, pace.burn_in)
         while True:
             draws = chains.draw(theta, self._n_draws(), thin)
             spread, size = agreement(draws, normals)
@@ -261,7 +234,6 @@ class GibbsSampler(Engine):
             longer = chains.n_steps + self._n_draws() * thin
             if enough or progress.stopped or longer > self.max_steps:
                 return draws, spread, size
-            moves.adapt(draws)
 
     def _n_draws(self) -> int:
         """Samples of each chain."""

@@ -1,4 +1,4 @@
-"""Ways to move through the posterior of a task: on circles, on lines, and output by output."""
+"""Ways to move through the posterior of a task: on circles, and output by output."""
 
 from __future__ import annotations
 
@@ -9,16 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from bayespoint import _core
-from bayespoint.engines.base import Request
-from bayespoint.engines.gaussian.ep import ExpectationPropagation
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.spaces import BasisSpace
-
-POOL = 1000  # fewest directions of lines, so that neighbours in time differ
-SWEEPS = 10  # of expectation propagation, for a covariance; a rough one gives exact samples, too
-SMOOTH = 0.1  # noise of the outputs meanwhile, as a share of their size
-BALANCE = 100  # coordinates for which a circle takes as long again as a line
-
 
 Steps = tuple[int, int]  # from the first move up to the one after the last
 
@@ -83,7 +74,6 @@ class Circles:
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
-        self._lines: Any = None
         self._outputs: Any = None
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
@@ -99,54 +89,7 @@ class Circles:
         Y, weight, _ = self._halfspaces
         problem = _core.gibbs.Problem(Y, weight, theta)
         chain = _core.gibbs.Chain(state.w, state.f, *steps, *record)
-        _core.gibbs.sample(problem, chain, self._lines, self._outputs, state.path, rng)
-
-    def adapt(self, draws: NDArray) -> None:
-        """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
-
-
-class Lines(Circles):
-    r"""Circles, and lines in between, in directions :math:`u = F \varepsilon` of a fixed pool.
-
-    Fixed or anisotropic directions are not allowed on circles, but they are on lines, if w has a
-    Gaussian length: :math:`w \sim N(0, I)` a priori. Lines follow the long directions of the
-    posterior, and circles leave its modes.
-
-    Parameters
-    ----------
-    halfspaces : Halfspaces
-        The training points.
-    factor : ndarray of shape (d, d)
-        F, with :math:`F F^T` a guess of the covariance of w.
-    rng : numpy.random.Generator
-        Draws the pool.
-    """
-
-    has_length = True
-
-    def __init__(self, halfspaces: Halfspaces, factor: NDArray, rng: np.random.Generator) -> None:
-        super().__init__(halfspaces)
-        self._guess, self._rng = factor @ factor.T, rng
-        self._fill_pool(factor)
-
-    def adapt(self, draws: NDArray) -> None:
-        """Take new directions from draws: their covariance, and the guess while they are few."""
-        flat = draws.reshape(-1, draws.shape[2])
-        n, d = flat.shape
-        if n < 2:  # one draw has no covariance
-            return
-        centre = flat.mean(axis=0)
-        # Length of a Gaussian vector: mean square d, variance 1/2.
-        seen = d * np.cov(flat.T) + 0.5 * np.outer(centre, centre) / (centre @ centre)
-        share = d / (d + n / 4)  # neighbouring draws are alike
-        self._fill_pool(np.linalg.cholesky((1 - share) * seen + share * self._guess))
-
-    def _fill_pool(self, factor: NDArray) -> None:
-        d = len(factor)
-        directions = self._rng.standard_normal((max(POOL, 2 * d), d)) @ factor.T
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        slopes = directions @ self._halfspaces.normals.T
-        self._lines = _core.gibbs.Lines(directions, slopes, max(1, d // BALANCE))
+        _core.gibbs.sample(problem, chain, self._outputs, state.path, rng)
 
 
 class Outputs(Circles):
@@ -193,22 +136,3 @@ def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]
         return order, np.ascontiguousarray(np.linalg.inv(factor).T)
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
     return order, np.ascontiguousarray(inverse.T)
-
-
-def covariance_factor(
-    space: BasisSpace, target: NDArray[np.int8], weight: NDArray | None, q: float
-) -> NDArray[np.float64]:
-    r"""F with :math:`F F^T` near the covariance of w given the labels of one task.
-
-    Sites of flipped labels converge slowly with a step likelihood; a little noise of
-    the outputs, a share of their size before any label, makes them smooth.
-    """
-    size = np.sqrt(np.mean(np.square(space.rows()).sum(axis=1)))
-    engine = ExpectationPropagation(
-        noise=float(SMOOTH * size) if q > 0 else 0.0,
-        label_noise=min(q, 0.45),  # beyond, labels hardly count
-        tol=1e-2,
-        max_iter=SWEEPS,
-    )
-    posterior: Any = engine.run(space, target, Request(sample_weight=weight))[0]
-    return posterior.factor[0]

@@ -10,10 +10,11 @@ import numpy as np
 from bayespoint import posteriors
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.base import HARD
+from bayespoint.posteriors.base import TIE
 from bayespoint.posteriors.log_odds import FARTHEST, FIRST
 from bayespoint.posteriors.marginal import CERTAIN
 from bayespoint.storage.onnx.graph import Value, join
-from bayespoint.tools.numbers import TINY
+from bayespoint.tools.numbers import EPSILON, TINY
 
 SMALLEST = np.nextafter(0.0, 1.0)
 
@@ -98,7 +99,7 @@ def _(posterior: posteriors.SampledPosterior, space: Any, X: Value, rule: str) -
     outputs = sample_outputs(posterior, Z)
     n = posterior.n_samples
     small = outputs.at_least(-1.0).at_most(1.0) / n
-    return vote_shares((outputs.sign() + small).sum(1, keep=False) / n, n)
+    return vote_shares((signs(posterior, outputs, Z) + small).sum(1, keep=False) / n, n)
 
 
 @answers.register
@@ -110,7 +111,8 @@ def _(posterior: posteriors.ChainPosterior, space: Any, X: Value, rule: str) -> 
     score = centre / (variance + np.square(posterior.likelihood.noise)).at_least(SMALLEST).sqrt()
     answers = normal_answers(score)
     if rule == "vote":
-        answers = vote_shares(outputs.sign().sum(1, keep=False) / n + score / n**1.5, n)
+        votes = signs(posterior, outputs, Z).sum(1, keep=False) / n
+        answers = vote_shares(votes + score / n**1.5, n)
     decision, *both = answers
     return Answers(decision, *map(posterior.likelihood.onnx_flipped, both))
 
@@ -147,6 +149,13 @@ def sample_outputs(posterior: Any, Z: Value) -> Value:
     """f_n(x) of every sample, (n, n_samples, n_tasks)."""
     weights = posterior.weights
     return (Z @ weights.reshape(len(weights), -1)).reshape(0, *weights.shape[1:])
+
+
+def signs(posterior: Any, outputs: Value, Z: Value) -> Value:
+    """Signs of outputs, 0 where these are no larger than rounding errors: see ``Samples.signs``."""
+    weights = TIE * EPSILON * abs(posterior.weights.astype(np.float64))
+    size = (abs(Z) @ weights.reshape(len(weights), -1)).reshape(0, *weights.shape[1:])
+    return outputs.sign() * (abs(outputs) - size).is_positive()
 
 
 def following(outputs: Value, scores: Value) -> Value:

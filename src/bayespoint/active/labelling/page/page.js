@@ -15,6 +15,11 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
+// A name whose lines may also end behind its signs: of accident_and_emergency, or of sport/football.
+function breakable(name) {
+  return name.split(/(?<=[_/\\|&+])(?=[^_/\\|&+\s])/).flatMap((part, place) => place ? [element("wbr"), part] : [part]);
+}
+
 // Talking to the server --------------------------------------------------------------------------
 
 async function ask(place, body) {
@@ -61,9 +66,11 @@ function show(found) {
   const shown = !item ? [element("p", { className: "done", textContent: "Every row has an answer." })] : views(item);
   $("item").replaceChildren(...shown);
   $("item").className = `item ${item ? item.kind : ""}`;
+  const isOther = $("item").dataset.row !== String(item ? item.row : "");
   $("item").dataset.row = item ? item.row : "";
+  if (isOther && $("item").getBoundingClientRect().top < 0) $("item").scrollIntoView(); // a row is read from its top
   $("second").hidden = !item?.second;
-  $("second").textContent = item?.second ? `Second look: the answer was ${named(item.before)}. Is that right?` : "";
+  $("second").replaceChildren(...(item?.second ? breakable(`Second look: the answer was ${named(item.before)}. Is that right?`) : []));
   for (const button of $("classes").children) button.disabled = !item;
   $("skip").disabled = !item;
   if (found.last) showLast(found.last);
@@ -86,7 +93,7 @@ function views(item) {
 function showLast({ number, label, opinion }) {
   let words = `Row ${number}: ${named(label)}.`;
   if (opinion) words += ` The model thought “${opinion[0][0]}” (${percent(opinion[0][1])}).`;
-  $("last").textContent = words;
+  $("last").replaceChildren(...breakable(words));
   $("last").classList.toggle("differs", Boolean(opinion) && label !== null && opinion[0][0] !== label);
 }
 
@@ -97,7 +104,7 @@ async function showPast() {
     $("past-list").replaceChildren(...found.map(one => {
       const shown = one.image ? element("img", { src: one.image, alt: "" })
         : element("span", { className: "text", textContent: (one.text ?? one.fields.map(field => field.join(" ")).join(", ")).slice(0, 120) });
-      const button = element("button", { type: "button" }, element("strong", { textContent: one.label ?? "cannot say" }), shown,
+      const button = element("button", { type: "button" }, element("strong", {}, ...breakable(one.label ?? "cannot say")), shown,
         element("span", { className: "note", textContent: `row ${one.number}` }));
       button.addEventListener("click", () => { $("past").close(); look(one.row); });
       return button;
@@ -128,7 +135,7 @@ function showState(state) {
   $("labels").textContent = state.labels;
   $("left").textContent = `${count(state.open, "row")} left` + (state.skipped ? `, ${state.skipped} skipped` : "");
   $("counts").replaceChildren(...state.counts.flatMap(([name, n], place) =>
-    [place ? ", " : "", element("span", { textContent: `${name}: ${n}` })]));
+    [place ? " " : "", element("span", {}, ...breakable(`${name}: ${n}${place < state.counts.length - 1 ? "," : ""}`))]));
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${count(error.n, "label")}` : "";
@@ -169,7 +176,7 @@ function showClasses() {
     const key = keyOf(place);
     const button = element("button", { type: "button", className: "class" },
       element("kbd", { textContent: key, hidden: !key }),
-      element("span", { className: "name", textContent: name }),
+      element("span", { className: "name" }, ...breakable(name)),
       element("span", { className: "share" }));
     button.dataset.label = name;
     button.addEventListener("click", () => { button.blur(); answer(name); });

@@ -24,6 +24,7 @@ from bayespoint.engines.gaussian.sites import (
     cavities,
     log_mass,
     matched,
+    standing,
     without_messages,
 )
 from bayespoint.engines.gaussian.tasks import Iterations, TaskResult
@@ -208,12 +209,6 @@ def look(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator
             constant = law.site(labels, m, v)[0] - log_mass(m, v, a, b) + 0.5 * a * f
             m, v = standing(cavities((e, f), (a, b), left), (e, f))
             yield i, own, law.errors(labels, f), law.site(labels, m, v)[0], constant
-
-
-def standing(cavity: tuple[NDArray, NDArray], moments: tuple[NDArray, NDArray]) -> tuple:
-    """Cavities, for which the posterior stands in where nothing would be left."""
-    (m, v), (e, f) = cavity, moments
-    return np.where(np.isnan(v), f, m), np.where(np.isnan(v), e, v)
 
 
 class BlockDescent(Iterations):
