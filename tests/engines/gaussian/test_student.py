@@ -190,6 +190,21 @@ def test_several_classes_one_against_the_rest(tmp_path):
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
+def test_rows_in_blocks_have_the_posterior_of_rows_in_memory():
+    X, y = with_outlier()
+    engine = ExpectationPropagation(noise=0.4, label_noise=0.02, tol=1e-9, **ROBUST)
+    inside, outside = (BayesPointClassifier(kernel="linear", engine=engine) for _ in range(2))
+    inside.fit(X, y)
+    outside.fit(from_arrays(X, y, block_rows=9))
+    assert outside.run_.converged
+    np.testing.assert_allclose(outside.posterior_.mean, inside.posterior_.mean, atol=1e-7)
+    np.testing.assert_allclose(
+        outside.posterior_.covariance, inside.posterior_.covariance, atol=1e-7
+    )
+    np.testing.assert_allclose(outside.log_evidence_, inside.log_evidence_, atol=1e-7)
+    assert outside.left_out_error_ == pytest.approx(inside.left_out_error_)
+
+
 def test_what_it_cannot_do():
     X, y = load_iris(return_X_y=True)
     engine = ExpectationPropagation(likelihood="student")
@@ -198,8 +213,6 @@ def test_what_it_cannot_do():
         with pytest.raises(ValueError, match="likelihood='student' is made for two classes"):
             clf.set_params(multi_class=multi_class).fit(X, y)
     clf.set_params(multi_class="auto")
-    with pytest.raises(ValueError, match="'student' does not learn from rows in blocks"):
-        clf.fit(from_arrays(X, y))
     with pytest.raises(ValueError, match="schedule.*'rounds' with likelihood='student'"):
         clf.set_params(engine__schedule="sequential").fit(X, y)
     assert engine.for_sparse() is None

@@ -350,7 +350,8 @@ class Sweeps(Search):
 
     def follow(self) -> None:
         """Go to the mean of the last posterior, and take over the sites as they are."""
-        self.u, self.f = self.u + self.step, self.f + self.change
+        self.u = self.u + self.step
+        self.f = self.gaussian.start + self.gaussian.push(self.u)
         shift, self.rate = self.sites.messages()
         self.slope = shift - self.rate * self.f
 
