@@ -54,14 +54,16 @@ def test_equals_the_fit_in_memory(engine, n_classes, params):
     )
 
 
-def test_the_schedule_is_the_parallel_one():
-    """Not only the fixed point: all rounds are those of the schedule in memory."""
+@pytest.mark.parametrize("engine", ["ep", "laplace"])
+def test_rounds_do_not_depend_on_how_rows_are_divided(engine):
+    """Not only the fixed point: a round is a step of all rows, however they are stored."""
     X, y = noisy()
-    engine = ExpectationPropagation(schedule="rounds")
     inside = machine(engine).fit(X, y)
-    outside = machine(engine).fit(from_arrays(X, y, block_rows=100))
-    np.testing.assert_allclose(inside.run_.history, outside.run_.history, rtol=1e-6)
-    assert np.abs(inside.posterior_.mean - outside.posterior_.mean).max() < 1e-12
+    whole, divided = (machine(engine).fit(from_arrays(X, y, block_rows=n)) for n in (600, 77))
+    np.testing.assert_allclose(whole.run_.history, divided.run_.history, rtol=1e-6, atol=1e-13)
+    assert np.abs(whole.posterior_.mean - divided.posterior_.mean).max() < 1e-12
+    np.testing.assert_allclose(inside.posterior_.mean, divided.posterior_.mean, rtol=1e-7)
+    assert whole.run_.n_iter <= 3 * inside.run_.n_iter + 3  # one step a round, instead of some
 
 
 @pytest.mark.parametrize(
@@ -334,8 +336,8 @@ def test_many_points_need_no_sites(monkeypatch):
     executor, free = Recording(2), machine()
     with executed_by(executor):
         free.fit(blocks)
-    assert executor.kept["sweep"][0] == [None] * 5
-    monkeypatch.setattr(sites, "MANY", 1001)
+    assert executor.kept["visit"][0] == [None] * 5
+    monkeypatch.setattr(descent, "MANY", 1501)
     kept = machine().fit(blocks)
     assert_equal_fits(kept, free)
     assert_equal_fits(machine().fit(X, y, weight), free)
@@ -348,7 +350,7 @@ def test_flips_of_labels_need_sites():
     clf = machine(ExpectationPropagation(label_noise=0.05))
     with executed_by(executor):
         clf.fit(from_arrays(X, y, block_rows=700))
-    assert executor.kept["sweep"][0][0][0].shape == (2, 700)
+    assert executor.kept["visit"][0][0][0].shape == (3, 700)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -7,7 +7,7 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed
 
 import bayespoint
 from bayespoint.cli.tables import blocks, reading
-from bayespoint.engines.gaussian.blocks.rounds import Rounds
+from bayespoint.engines.gaussian.blocks.rounds import BlockRounds
 
 LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param", "tol=1e-9"]
 
@@ -110,7 +110,7 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
     data = write(customers(), tmp_path / "data.csv")
     whole = train(tmp_path, "whole.bpm", data, *LINEAR, "--out-of-core")
     rounds = []
-    once_more = Rounds.visit
+    once_more = BlockRounds.visit
 
     def crash(self, active):
         rounds.append(self.round)
@@ -119,7 +119,7 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         once_more(self, active)
 
-    monkeypatch.setattr(Rounds, "visit", crash)
+    monkeypatch.setattr(BlockRounds, "visit", crash)
     failed = ["train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *LINEAR]
     assert invoke(*failed, "--out-of-core").exit_code == 130
     assert (tmp_path / "m.bpm.checkpoint").exists()

@@ -25,10 +25,16 @@ def prior(d, scale=1.0):
     return GaussianPrior(np.zeros(d), np.full(d, scale))
 
 
+class Features(Plain):
+    """Coordinates that are named features, so that each may have a prior."""
+
+    names_features = True
+
+
 def learn(X, y, weight=None, **parameters):
     """The posterior of one task of any labels, also of one class only, and its run."""
     engine = ExpectationPropagation(**{"prior_scale": 1.0, "tol": 1e-12} | parameters)
-    return engine.run(Plain(X), y[:, None].astype(np.int8), Request(sample_weight=weight))
+    return engine.run(Features(X), y[:, None].astype(np.int8), Request(sample_weight=weight))
 
 
 class Slow(NamedTuple):
@@ -42,7 +48,7 @@ class Slow(NamedTuple):
     b: np.ndarray
 
 
-def matched(m, v, noise, flip):
+def match(m, v, noise, flip):
     """The site with the moments of the label +1 at a cavity N(m, v), and log p of the label."""
     s = np.sqrt(v + noise**2)
     t = m / s
@@ -81,7 +87,7 @@ def slow_sweeps(
             if v < 0:  # the one copy is not there: less than that
                 lacks = np.minimum(k, 1.0)
                 z, e, f, m, v = cavity(i, lacks[i])
-            new_a, new_b, _ = matched(y[i] * m, v, noise, flip)
+            new_a, new_b, _ = match(y[i] * m, v, noise, flip)
             da, db = y[i] * new_a - a[i], new_b - b[i]
             move = max(move, abs(da) * np.sqrt(v + noise**2), abs(db) * (v + noise**2))
             a[i], b[i] = a[i] + step * da, b[i] + step * db
@@ -99,10 +105,10 @@ def slow_sweeps(
     for i in range(n):
         *_, m, v = cavity(i, lacks[i])
         exponent = (2 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / (1 + b[i] * v)
-        log_p = matched(y[i] * m, v, noise, flip)[2]
+        log_p = match(y[i] * m, v, noise, flip)[2]
         evidence += k[i] * (log_p + 0.5 * np.log1p(b[i] * v) - 0.5 * exponent)
         *_, m, v = cavity(i, min(k[i], 1.0))
-        left_out[i] = matched(y[i] * m, v, noise, flip)[2]
+        left_out[i] = match(y[i] * m, v, noise, flip)[2]
     return Slow(mu, S, float(evidence), left_out, a, b)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.helpers.blocks import machine, noisy, same_bits
 
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.newton import LineSearch
+from bayespoint.engines.gaussian.rounds import LineSearch
 from bayespoint.exceptions import CheckpointError
 from bayespoint.rows import checkpoints, from_arrays
 from bayespoint.rows.checkpoint import seal, unpacked

@@ -5,10 +5,20 @@ import pytest
 from scipy.special import erfcx, log_ndtr, ndtr
 from sklearn.metrics.pairwise import rbf_kernel
 from tests.helpers.exact import gaussian_times
-from tests.helpers.probit import assert_same, learn, machine, problem, separable, slow_sweeps
+from tests.helpers.probit import (
+    assert_same,
+    learn,
+    machine,
+    match,
+    problem,
+    separable,
+    slow_sweeps,
+)
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.rounds import Rounds
+from bayespoint.engines.gaussian.tasks import HESITANT
 
 # One site ----------------------------------------------------------------------------------------
 
@@ -169,19 +179,50 @@ def test_both_schedules_rest_at_the_same_point(n, d, noise, prior_scale):
     assert_same(slower, fits[0], atol=1e-6)
 
 
-def shares_of(monkeypatch, kind, **parameters):
-    """The shares of steps that a run takes where sites never agree."""
-    seen = []
-    advance = kind.advance
+def flipped_problem():
+    """Labels that are wrong, and a wide prior: cavities at full length go round in circles."""
+    X, y = problem(20, 2, 0.1)
+    y[::7] *= -1
+    return X, y, {"noise": 0.3, "label_noise": 0.05, "prior_scale": 10.0, "tol": 1e-9}
 
-    def watched(self):
-        seen.append(self.share if kind is Sweeps else self.sites.share)
-        advance(self)
 
-    monkeypatch.setattr(kind, "advance", watched)
-    monkeypatch.setattr(kind, "left", property(lambda self: 1.0, lambda self, left: None), False)
-    learn(*problem(20, 2), **parameters)
-    return seen
+def test_steps_become_shorter_where_rounds_go_in_circles(monkeypatch):
+    X, y, parameters = flipped_problem()
+    shares, agrees = [], Rounds.agrees
+
+    def watched(self, tol):
+        shares.append(self.sites.share)
+        return agrees(self, tol)
+
+    monkeypatch.setattr(Rounds, "agrees", watched)
+    posterior, run = learn(X, y, **parameters)
+    assert run.converged
+    assert shares[0] == 1.0
+    assert HESITANT < min(shares) < 1
+    # It is a fixed point: all sites match the moments of their labels.
+    f, e = X @ posterior.mean[:, 0], np.einsum("ij,jk,ik->i", X, posterior.covariance[0], X)
+    a, b = (one[:, 0] for one in posterior.messages)
+    v, m = e / (1 - b * e), (f - a * e) / (1 - b * e)
+    new_a, new_b, _ = match(y * m, v, 0.3, 0.05)
+    np.testing.assert_allclose(y * new_a * np.sqrt(v + 0.09), a * np.sqrt(v + 0.09), atol=1e-7)
+    np.testing.assert_allclose(new_b * (v + 0.09), b * (v + 0.09), atol=1e-7)
+    monkeypatch.setattr(Rounds, "share_after", lambda self, share: share)
+    _, run = learn(X, y, **parameters)
+    assert not run.converged
+
+
+def test_damping_is_a_share_of_each_step():
+    """Rounds with shorter steps are more, and end where others do."""
+    X, y = problem(60, 4, 0.3)
+    parameters = {"noise": 0.3, "prior_scale": 3.0, "tol": 1e-9}
+    for schedule in ("rounds", "sequential"):
+        fits = [learn(X, y, schedule=schedule, damping=d, **parameters) for d in (1.0, 0.6, 0.3)]
+        counts = [run.n_iter for _, run in fits]
+        assert counts[0] < counts[1] < counts[2]
+        for posterior, run in fits:
+            assert run.converged
+            np.testing.assert_allclose(posterior.mean, fits[0][0].mean, atol=1e-7)
+            np.testing.assert_allclose(posterior.log_evidence, fits[0][0].log_evidence, atol=1e-7)
 
 
 def test_evidence_by_importance_sampling():

@@ -1,15 +1,32 @@
 """Expectation propagation where it is hard, with weights, and inside the classifier."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgError
-from tests.helpers.probit import assert_same, full_sites, machine, prior, problem, separable
+from tests.helpers.probit import (
+    assert_same,
+    machine,
+    prior,
+    problem,
+    separable,
+    slow_sweeps,
+)
 
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.base import Progress
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
+from bayespoint.engines.gaussian.rounds import HALVINGS, Rounds, Sweeps
+from bayespoint.engines.gaussian.sites import MatchedSites
+from bayespoint.engines.gaussian.tasks import ACTIVE, COLLAPSE, STALLED, Labels
 from bayespoint.exceptions import NotConvergedWarning
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
+from bayespoint.tools.monitor import Monitor
 
 SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 
@@ -70,17 +87,64 @@ def test_a_feature_of_another_scale(unit, schedule):
     np.testing.assert_allclose(alike.decision_function(X), other.decision_function(X), atol=1e-6)
 
 
+def search_for(kind, X, y, scale=1.0, **noise):
+    """A search of one task that has not begun."""
+    gaussian = WeightGaussian(Coordinates(X), prior(X.shape[1], scale))
+    weight = np.ones(len(y))
+    sites = MatchedSites(Labels(y, weight, ProbitLikelihood(**noise), weight), gaussian)
+    return kind(gaussian, sites)
+
+
 def test_sites_too_strong_for_arithmetic_still_make_a_posterior():
     X = np.array([[1.0, 1.0], [1.0, 1.0], [3.0, 3.0]])
-    sites = full_sites(X, np.array([1, -1, 1]), prior(2), at_once=True, noise=0.0)
-    sites.a[:], sites.b[:] = 1e25, 1e25
-    sites._wanted = sites.a, sites.b  # nothing to go back to
-    with pytest.raises(LinAlgError):
-        sites.sweep(0.5)
-    result = sites.result()
+    search = search_for(partial(Sweeps, share=None), X, np.array([1, -1, 1]), noise=0.0)
+    search.visit()
+    before = search.sites.a.copy()
+    search.sites.a[:], search.sites.b[:] = 1e25, 1e25
+    search.before = search.sites.a.copy(), search.sites.b.copy()  # nothing sound to go back to
+    search.sites.is_tie = False
+    search.reason = ACTIVE
+    search.visit()
+    assert search.reason == COLLAPSE
+    assert search.sites.is_tie
+    assert not np.array_equal(search.sites.a, before)
+    result = search.result()
     assert np.isfinite(result.log_evidence)
     variances = np.linalg.eigvalsh(result.factor @ result.factor.T)
-    assert -1e-15 <= variances[0] < variances[1] <= 1
+    assert -1e-15 <= variances[0] < variances[1] <= 1.001
+
+
+def test_rounds_go_back_from_sites_that_leave_no_posterior(monkeypatch):
+    """They try shorter steps from there; and give up where none helps."""
+    X, y = problem()
+    search = search_for(Rounds, X, y)
+    search.visit()
+    search.go_on(ExpectationPropagation(), should_stop=False)
+    factorise, n_failures = WeightGaussian.factorise, [2]
+
+    def failing(self, rate):
+        if n_failures[0]:
+            n_failures[0] -= 1
+            raise LinAlgError("no posterior")
+        factorise(self, rate)
+
+    monkeypatch.setattr(WeightGaussian, "factorise", failing)
+    search.visit()
+    assert search.is_ahead
+    assert search.n_retreats == 2
+    search.go_on(ExpectationPropagation(), should_stop=False)
+    search.run(ExpectationPropagation(tol=1e-10), Progress(Monitor()))
+    assert search.reason == ""
+    exact = slow_sweeps(X, y)
+    np.testing.assert_allclose(search.result().mean, exact.mean, atol=1e-8)
+
+    never = search_for(Rounds, X, y)
+    never.visit()
+    never.go_on(ExpectationPropagation(), should_stop=False)
+    n_failures[0] = HALVINGS + 1
+    never.visit()
+    assert never.reason == STALLED
+    assert np.isfinite(never.result().mean).all()  # of the last sound posterior
 
 
 @pytest.mark.parametrize("noise", [1e-3, 1.0])

@@ -1,21 +1,19 @@
-"""What makes runs fast leaves their fixed point as it is.
+"""What makes rounds fast leaves their fixed point as it is.
 
-Float32 at first, sites at rest left out, outputs instead of weights where there are fewer of them.
-
-The slow version visits every site in every sweep, in float64.
+Float32 at first, and outputs instead of weights where there are fewer of them. The slow version
+visits one site after another, in NumPy.
 """
 
 import warnings
 
 import numpy as np
 import pytest
-from tests.helpers.probit import full_sites, problem
+from tests.helpers.probit import learn, prior, problem, slow_sweeps
 
-from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian import gaussians
-from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian import ep, gaussians
+from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
+from bayespoint.engines.gaussian.rounds import Rounds
+from bayespoint.spaces import Coordinates
 
 
 def plain(X, y):
@@ -60,97 +58,123 @@ PROBLEMS = pytest.mark.parametrize(
 )
 
 
-def slow_result(X, y, noise=1.0, label_noise=0.0, prior_mean=None, sample_weight=None):
-    """All sites in each sweep, in float64, until they rest."""
-    n, d = X.shape
-    mean = np.zeros(d) if prior_mean is None else prior_mean
-    weight = np.ones(n) if sample_weight is None else sample_weight
-    prior = GaussianPrior(mean, np.ones(d))
-    sites = full_sites(X, y, prior, weight, noise=noise, label_noise=label_noise)
-    for _ in range(200):
-        if sites.sweep(1.0) < 1e-11:
-            break
-    else:
-        raise AssertionError("the slow version does not come to rest")
-    return sites.result()
+def slow_result(X, y, prior_mean=None, sample_weight=None, label_noise=0.0, noise=1.0):
+    """All sites, one after another, in float64, until they rest."""
+    step = 1.0 if sample_weight is None else 0.5
+    settings = {"weight": sample_weight, "mean": prior_mean, "noise": noise, "flip": label_noise}
+    return slow_sweeps(X, y, step=step, **settings)
+
+
+@pytest.fixture
+def small_is_large(monkeypatch):
+    """Problems of any size begin in float32; which precision each factor had."""
+    monkeypatch.setattr(gaussians, "LARGE", 0)
+    seen, factorise = [], WeightGaussian.factorise
+
+    def watched(self, rate):
+        seen.append(self.is_single)
+        factorise(self, rate)
+
+    monkeypatch.setattr(WeightGaussian, "factorise", watched)
+    return seen
+
+
+def gaps(posterior, slow):
+    """Differences of mean and covariance in standard deviations, of evidence, of left-out rows."""
+    deviation = np.sqrt(slow.covariance.diagonal())
+    return (
+        np.abs((posterior.mean[:, 0] - slow.mean) / deviation).max(),
+        np.abs((posterior.covariance[0] - slow.covariance) / np.outer(deviation, deviation)).max(),
+        abs(posterior.log_evidence[0] - slow.log_evidence),
+        np.abs(posterior.left_out_log_probability[:, 0] - slow.left_out).max(),
+    )
 
 
 @PROBLEMS
-@pytest.mark.parametrize("n", [300, 150])
-@pytest.mark.parametrize("tol", [1e-6, 1e-9])
-def test_many_coordinates(change, tol, n):
-    X, y, parameters = change(*problem(n, 220))
-    assert X.shape[1] >= gaussians.SINGLE
+@pytest.mark.parametrize("n", [150, 70])
+def test_float32_leaves_the_fixed_point(change, n, small_is_large):
+    """By weights: with as many coordinates as points outputs are learned instead."""
+    X, y, parameters = change(*problem(n, 100 if n > 100 else 50))
     slow = slow_result(X, y, **parameters)
     weight = parameters.pop("sample_weight", None)
-    engine = ExpectationPropagation(tol=tol, **parameters)
-    clf = BayesPointClassifier(kernel="linear", temperature=1.0, fit_intercept=False, engine=engine)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clf.fit(X, y, sample_weight=weight)
-    covariance = slow.factor @ slow.factor.T
-    deviation = np.sqrt(covariance.diagonal())
-    gap = np.abs(clf.coef_[0] - slow.mean) / deviation
-    spread = np.abs(clf.posterior_.covariance[0] - covariance) / np.outer(deviation, deviation)
-    evidence = abs(clf.log_evidence_[0] - slow.log_evidence)
-    assert gap.max() < 100 * tol
-    assert spread.max() < 100 * tol
-    assert evidence < 100 * tol
-    np.testing.assert_allclose(
-        clf.posterior_.left_out_log_probability[:, 0], slow.left_out, rtol=100 * tol, atol=100 * tol
-    )
+    for tol in (1e-6, 1e-9):
+        small_is_large.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            posterior, run = learn(X, y, weight, tol=tol, **parameters)
+        assert run.converged
+        assert small_is_large[0]  # float32 was at work, and the end is in float64
+        assert not small_is_large[-1]
+        assert max(gaps(posterior, slow)) < 100 * tol
 
 
-def test_the_speed_ups_were_at_work(monkeypatch):
-    """Else the test above compares a thing with itself."""
-    seen = []
-    visit = Sites._in_turn
+def test_float32_alone_does_not_reach_it(monkeypatch, small_is_large):
+    """The wrong variant, of which the test above must see the difference."""
+    X, y = problem(150, 100)
+    slow = slow_result(X, y)
 
-    def watched(self, share):
-        seen.append((self.gaussian.Sigma.dtype, len(self._visited)))
-        return visit(self, share)
+    def agrees(self, tol):
+        return self.left <= 1e-4
 
-    monkeypatch.setattr(Sites, "_in_turn", watched)
-    X, y, _ = plain(*problem(300, 220))
-    BayesPointClassifier(
-        kernel="linear", temperature=1.0, fit_intercept=False, engine=ExpectationPropagation()
-    ).fit(X, y)
-    types, counts = zip(*seen, strict=True)
-    assert types[0] == np.float32
-    assert counts[0] == 300
-    assert min(counts) < 300
+    monkeypatch.setattr(Rounds, "agrees", agrees)
+    posterior, _ = learn(X, y, tol=1e-9)
+    assert all(small_is_large)
+    assert max(gaps(posterior, slow)) > 1e-6
 
 
-def test_features_out_of_the_range_of_float32_are_borne():
-    X, y = problem(60, 210)
-    slow = slow_result(1e-11 * X, y)
-    clf = BayesPointClassifier(
-        kernel="linear", temperature=1.0, fit_intercept=False, engine=ExpectationPropagation()
-    )
-    for unit in (1e-11, 1e-30):
-        np.testing.assert_allclose(clf.fit(unit * X, y).coef_[0], slow.mean * unit / 1e-11)
-    for unit in (1e10, 1e25):
-        scale = 1 / unit
-        clf.set_params(engine=ExpectationPropagation(prior_scale=scale)).fit(unit * X, y)
-        one = BayesPointClassifier(
-            kernel="linear", temperature=1.0, fit_intercept=False, engine="ep"
-        ).fit(X, y)
-        np.testing.assert_allclose(
-            clf.decision_function(unit * X), one.decision_function(X), atol=1e-5
-        )
+def test_small_problems_and_those_out_of_range_are_in_float64():
+    X, y = problem(60, 20)
+    assert not single(X)
+    many = np.vstack([X] * 8500)
+    assert single(many)
+    assert not single(1e-11 * many)
+    assert not single(1e8 * many)
 
 
+def single(X):
+    """Whether rounds begin in float32."""
+    return WeightGaussian(Coordinates(X), prior(X.shape[1])).suits_single
+
+
+@PROBLEMS
+@pytest.mark.parametrize("share", [0.0, np.inf], ids=["outputs", "weights"])
+def test_outputs_and_weights_are_the_same(change, share, monkeypatch):
+    """Where the prior has one scale and the mean 0, and no site is negative; else by weights."""
+    monkeypatch.setattr(gaussians, "MOSTLY", share)
+    kinds, make = [], gaussians.make_gaussian
+
+    def watched(*arguments, **more):
+        kinds.append(type(gaussian := make(*arguments, **more)))
+        return gaussian
+
+    monkeypatch.setattr(ep, "make_gaussian", watched)
+    X, y, parameters = change(*problem(60, 25))
+    slow = slow_result(X, y, **parameters)
+    by_weights = share > 1 or not parameters.keys() <= {"sample_weight", "noise"}
+    weight = parameters.pop("sample_weight", None)
+    posterior, _ = learn(X, y, weight, tol=1e-9, **parameters)
+    assert kinds == [WeightGaussian if by_weights else OutputGaussian]
+    assert max(gaps(posterior, slow)) < 1e-7
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-11, 1e10, 1e25])
+def test_features_out_of_the_range_of_float32_are_borne(unit, small_is_large):
+    X, y = problem(120, 30)
+    slow = slow_result(X, y)
+    if unit < 1:  # labels say next to nothing: the mean grows with the square of the unit
+        slow = slow_result(1e-4 * X, y)
+        posterior, _ = learn(unit * X, y)
+        np.testing.assert_allclose(posterior.mean[:, 0] / unit, slow.mean / 1e-4, rtol=1e-5)
+    else:
+        posterior, _ = learn(unit * X, y, prior_scale=1 / unit)
+        np.testing.assert_allclose(posterior.mean[:, 0] * unit, slow.mean, atol=1e-5)
+    assert not any(small_is_large)
+
+
+@pytest.mark.parametrize("schedule", ["rounds", "sequential"])
 @pytest.mark.parametrize("seed", range(3))
-def test_few_coordinates(seed):
-    """Only the sites at rest are left out."""
+def test_few_coordinates(seed, schedule):
     X, y = problem(300, 10, noise=0.3, seed=seed)
     slow = slow_result(X, y, noise=0.2)
-    clf = BayesPointClassifier(
-        kernel="linear",
-        temperature=1.0,
-        fit_intercept=False,
-        engine=ExpectationPropagation(noise=0.2),
-    ).fit(X, y)
-    deviation = np.sqrt(np.diag(slow.factor @ slow.factor.T))
-    assert (np.abs(clf.coef_[0] - slow.mean) / deviation).max() < 1e-4
-    assert clf.log_evidence_[0] == pytest.approx(slow.log_evidence, abs=1e-6)
+    posterior, _ = learn(X, y, noise=0.2, tol=1e-7, schedule=schedule)
+    assert max(gaps(posterior, slow)) < 1e-5

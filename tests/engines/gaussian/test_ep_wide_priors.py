@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian import ep
+from bayespoint.engines.gaussian import gaussians
 from bayespoint.exceptions import NotConvergedWarning
 
 SCALES = [1, 10, 100, 195, 300, 1e3, 1e4]
@@ -90,7 +90,7 @@ def test_weights_and_outputs_tell_the_same(data, kernel, monkeypatch):
     for scale in (1, 195, 1e4):
         fits = []
         for share in (0.0, np.inf):
-            monkeypatch.setattr(ep, "MOSTLY", share)
+            monkeypatch.setattr(gaussians, "MOSTLY", share)
             fits.append(fit(data, kernel, prior_scale=scale, tol=1e-8)[0])
         outputs, weights = fits
         assert outputs.run_.converged

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Req
 from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
-from bayespoint.engines.gaussian.laplace import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.tasks import Labels, Sweeps, iterate
+from bayespoint.engines.gaussian.rounds import Rounds
+from bayespoint.engines.gaussian.sites import MatchedSites, TangentSites
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.kernels import RadialKernel
 from bayespoint.likelihoods import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 from bayespoint.spaces import Coordinates, ProcessSpace
@@ -36,31 +37,30 @@ def grades(n, n_classes=4, n_features=2, seed=0):
     return X, np.argsort(np.argsort(f)) * n_classes // n
 
 
-def sites_at(Z, labels, thresholds, weight=None, noise=0.8, scale=1.5):
-    """Sites of expectation propagation with fixed thresholds, at rest."""
-    space, d = Coordinates(Z), Z.shape[1]
-    prior = GaussianPrior(np.zeros(d), np.full(d, scale))
-    engine = ExpectationPropagation(tol=1e-11, noise=noise)
+def search_at(kind, Z, labels, likelihood, weight, scale):
+    """Sites with fixed thresholds, at rest."""
+    gaussian = WeightGaussian(Coordinates(Z), GaussianPrior(np.zeros(Z.shape[1]), scale))
     weight = np.ones(len(labels)) if weight is None else weight
+    sites = kind(Labels(labels, weight, likelihood, np.minimum(weight, 1)), gaussian)
+    sites.likelihood = likelihood  # with the thresholds as they are
+    search = Rounds(gaussian, sites)
+    engine = ExpectationPropagation if kind is MatchedSites else LaplaceApproximation
+    search.run(engine(tol=1e-11), Progress(Monitor()))
+    assert not search.reason
+    return search
+
+
+def sites_at(Z, labels, thresholds, weight=None, noise=0.8, scale=1.5):
+    """Sites of expectation propagation."""
     likelihood = OrdinalProbitLikelihood(np.asarray(thresholds, float), noise)
-    sites = Sites(
-        WeightGaussian(space, prior), Labels(labels, weight, likelihood, np.minimum(weight, 1))
-    )
-    sweeps = Sweeps.of(engine, sites, in_turn=True)
-    iterate([sweeps], engine, lambda: False)
-    assert not sweeps.reason
-    return sites
+    return search_at(MatchedSites, Z, labels, likelihood, weight, np.full(Z.shape[1], scale))
 
 
-def mode_at(Z, labels, thresholds, weight):
-    """The mode of the logistic model with fixed thresholds."""
-    prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], 1.5))
+def mode_at(Z, labels, thresholds, weight=None, scale=1.5):
+    """The mode of the logistic model."""
     likelihood = OrdinalLogisticLikelihood(np.asarray(thresholds, float))
-    mode = LogisticMode(
-        Coordinates(Z), prior, Labels(labels, weight, likelihood, np.minimum(weight, 1))
-    )
-    mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
-    return mode
+    kind = partial(TangentSites, tol=1e-12)
+    return search_at(kind, Z, labels, likelihood, weight, np.full(Z.shape[1], scale))
 
 
 def label_probability(f, label, thresholds, noise):
@@ -146,17 +146,15 @@ def test_gradient_by_thresholds_is_that_of_differences(weight):
 
     def learned(kind, at):
         if kind == "ep":
-            sites = sites_at(X, labels, at, weight)
-            space, factor = sites.gaussian.space, sites.gaussian.factor
-            moments = sites._cavities(np.ones(len(labels)))
-            found = sites
+            found = sites_at(X, labels, at, weight)
+            moments = found.sites.cavities(np.ones(len(labels)))
         else:
             found = mode_at(X, labels, at, weight)
-            factor = found.result().factor
-            space = found.space
-            moments = found.f + found.change, space.variances(factor, is_triangular=False)
-        slopes = found.likelihood.threshold_slopes(
-            labels, weight, *moments, lambda one: space.outputs(space.covary(factor, one))
+            moments = found.end()[1], found.gaussian.moments()
+        S = X @ found.result().factor
+        np.testing.assert_allclose(found.gaussian.covary(weight), S @ (S.T @ weight), atol=1e-9)
+        slopes = found.sites.likelihood.threshold_slopes(
+            labels, weight, *moments, found.gaussian.covary
         )
         return found.result().log_evidence, slopes
 
@@ -211,12 +209,7 @@ def test_gradient_by_kernel_noise_and_scale_is_that_of_differences(engine):
         if engine is ExpectationPropagation:
             noise, scale = values["noise"], values["prior_scale"]
             return sites_at(Z, labels, thresholds, noise=noise, scale=scale).result().log_evidence
-        prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], values["prior_scale"]))
-        likelihood = OrdinalLogisticLikelihood(thresholds)
-        mode = LogisticMode(
-            Coordinates(Z), prior, Labels(labels, np.ones(40), likelihood, np.ones(40))
-        )
-        mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
+        mode = mode_at(Z, labels, thresholds, scale=values["prior_scale"])
         return mode.result().log_evidence
 
     for name in names:

@@ -4,10 +4,22 @@ import numpy as np
 import pytest
 
 from bayespoint.engines import ExpectationPropagation, Request
-from bayespoint.engines.gaussian import gaussians
-from bayespoint.engines.gaussian.evidence_gradient import ProcessEvidence, evidence_gradient
-from bayespoint.engines.gaussian.gaussians import Rounds, suits_rounds
+from bayespoint.engines.base import Progress
+from bayespoint.engines.gaussian import sites as module
+from bayespoint.engines.gaussian.evidence_gradient import (
+    ProcessEvidence,
+    evidence_gradient,
+    has_process_evidence,
+)
+from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.rounds import Rounds
+from bayespoint.engines.gaussian.sites import MatchedSites
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.kernels import ConstantKernel, RadialKernel, SumKernel
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
+from bayespoint.tools.monitor import Monitor
 
 NAMES = ("weights__0", "weights__1", "terms__0__gamma")
 
@@ -26,7 +38,7 @@ def kernel_of(X, size):
 
 def by_sweeps(engine, kernel, X, y, weight=None):
     """Evidence and derivatives of the posterior of the weights, whose sites change in turn."""
-    in_turn = ExpectationPropagation(**engine.get_params()).set_params(damping=1.0)
+    in_turn = ExpectationPropagation(**engine.get_params()).set_params(schedule="sequential")
     space = engine.space(kernel).fit(X)
     posterior, run = in_turn.run(space, y, Request(sample_weight=weight))
     assert run.converged
@@ -72,43 +84,54 @@ def test_where_it_begins_does_not_matter():
     K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
     warm = ProcessEvidence(engine, y, None)
     warm(K)
-    n_before = [len(part) for part in warm.sites[0]]
-    assert n_before == [80, 80]
+    assert [len(one.shift) for one in warm.sites] == [80, 80]
     assert warm(3 * K)[0] == pytest.approx(ProcessEvidence(engine, y, None)(3 * K)[0], abs=1e-8)
+
+
+def rounds_of(K, y, weight=None, start=None):
+    """Rounds of one task with this covariance of the outputs, before the first."""
+    gaussian = OutputGaussian(K)
+    weight = np.ones(len(y)) if weight is None else weight
+    labels = Labels(y, weight, ProbitLikelihood(), np.minimum(weight, 1))
+    return Rounds(gaussian, MatchedSites(labels, gaussian), start)
+
+
+def run(search, tol=1e-3, monitor=None, **parameters):
+    search.run(ExpectationPropagation(tol=tol, **parameters), Progress(monitor or Monitor()))
+    return search
+
+
+def covariance(X, size=10.0):
+    engine = ExpectationPropagation(prior_scale=1.0)
+    return engine.space(kernel_of(X, size)).kernel_matrix(X)
 
 
 def test_a_warm_start_takes_fewer_rounds():
     X, y = problem(80, seed=3)
-    engine = ExpectationPropagation(prior_scale=1.0, tol=1e-3)
-    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
-    labels = y[:, 0].astype(float), np.ones(len(y))
-    cold, near = Rounds(K, labels, engine), Rounds(1.1 * K, labels, engine)
-    assert cold.converge(None)
-    assert near.converge(cold.sites)
-    assert len(near.moves) < len(cold.moves)
-
-
-def rounds_of(X, y, tol=1e-3):
-    engine = ExpectationPropagation(prior_scale=1.0, tol=tol)
-    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
-    return Rounds(K, (y[:, 0].astype(float), np.arange(len(y)) % 3 + 1.0), engine)
+    K = covariance(X)
+    cold = run(rounds_of(K, y[:, 0]))
+    near = run(rounds_of(1.1 * K, y[:, 0], start=cold.sites.messages()))
+    again = run(rounds_of(1.1 * K, y[:, 0]))
+    assert cold.reason == near.reason == ""
+    assert len(near.changes) < len(again.changes)
+    np.testing.assert_allclose(near.end()[1], again.end()[1], atol=5e-3)
 
 
 def test_variances_are_foretold_to_first_order():
-    rounds = rounds_of(*problem(60, seed=4))
-    assert rounds.converge(None)
-    (a, b), e = rounds.sites, rounds.e
-    step = np.random.default_rng(0).uniform(-1, 1, 60) * b
+    X, y = problem(60, seed=4)
+    gaussian = OutputGaussian(covariance(X))
+    rng = np.random.default_rng(0)
+    rate = rng.uniform(0.05, 1.0, 60)
+    step = rng.uniform(-1, 1, 60) * rate
+    gaussian.factorise(rate)
+    held = gaussian.moments()
 
     def error(size):
-        rounds.sites = a, b
-        assert rounds.factorise()
-        rounds.sites = a, b + size * step
-        known = rounds.foretold()
-        assert rounds.factorise()
-        exact = 1 / (1 / rounds.e - rounds.sites[1])
-        held = 1 / (1 / e - rounds.sites[1])
-        return np.abs(known - exact).max(), np.abs(held - exact).max()
+        gaussian.factorise(rate)
+        ahead = gaussian.ahead(held, rate + size * step)
+        gaussian.factorise(rate + size * step)
+        exact = gaussian.moments()
+        return np.abs(ahead - exact).max(), np.abs(held - exact).max()
 
     coarse, fine = error(1e-3), error(1e-4)
     assert fine[0] < 0.02 * coarse[0]
@@ -116,45 +139,84 @@ def test_variances_are_foretold_to_first_order():
 
 
 def test_many_rows_need_fewer_rounds_for_the_same_sites(monkeypatch):
-    X, y = problem(gaussians.FEW + 20, seed=5)
-    foretold, held = rounds_of(X, y, tol=1e-8), rounds_of(X, y, tol=1e-8)
-    assert foretold.converge(None)
-    monkeypatch.setattr(gaussians, "FEW", len(X))
-    assert held.converge(None)
-    np.testing.assert_allclose(foretold.sites, held.sites, atol=1e-7)
-    assert len(foretold.moves) < len(held.moves)
+    X, y = problem(module.FEW + 20, seed=5)
+    K, weight = covariance(X), np.arange(len(y)) % 3 + 1.0
+    foretold = run(rounds_of(K, y[:, 0], weight), 1e-8)
+    monkeypatch.setattr(module, "FEW", len(X))
+    held = run(rounds_of(K, y[:, 0], weight), 1e-8)
+    assert foretold.reason == held.reason == ""
+    np.testing.assert_allclose(foretold.sites.messages(), held.sites.messages(), atol=1e-7)
+    assert len(foretold.changes) < len(held.changes)
 
 
 def test_a_certain_label_has_an_exact_variance():
     """Far from others and of no doubt, a site has nearly no rate; 1 - B^-1 would cancel."""
     K = np.diag([1.0, 1e-12, 4.0])
-    engine = ExpectationPropagation(prior_scale=1.0, tol=1e-8)
-    rounds = Rounds(K, (np.array([1.0, -1.0, 1.0]), np.ones(3)), engine)
-    assert rounds.converge(None)
-    posterior = 1 / (1 / np.diag(K) + rounds.sites[1])
-    np.testing.assert_allclose(rounds.e, posterior, rtol=1e-6)
+    search = run(rounds_of(K, np.array([1, -1, 1])), 1e-8)
+    assert search.reason == ""
+    posterior = 1 / (1 / np.diag(K) + search.sites.messages().rate)
+    np.testing.assert_allclose(search.gaussian.moments(), posterior, rtol=1e-6)
 
 
-def test_it_says_that_it_did_not_converge(monkeypatch):
+@pytest.mark.parametrize("seed", range(3))
+def test_outputs_answer_as_weights_do(seed):
+    """Steps, variances, determinants, weights: of one Gaussian in two coordinates."""
+    rng = np.random.default_rng(seed)
+    Z, scale, rate, forces = rng.normal(size=(12, 9)), 1.3, rng.uniform(0, 3, 12), rng.normal(size=12)
+    space, prior = Coordinates(Z), GaussianPrior(np.zeros(9), np.full(9, scale))
+    found = []
+    for gaussian in (WeightGaussian(space, prior), OutputGaussian(scale**2 * Z @ Z.T, space, prior)):
+        gaussian.factorise(rate)
+        residual = gaussian.residual(forces, gaussian.origin)
+        step, change = gaussian.solve(residual)
+        np.testing.assert_allclose(gaussian.push(step), change, atol=1e-10)
+        move, factor = gaussian.weights(step)
+        square = gaussian.along(residual, step, change)
+        numbers = gaussian.inner(step, step, change), square, gaussian.log_determinant
+        parts = change, move, factor @ factor.T, gaussian.moments(), gaussian.covary(forces)
+        found.append((*parts, np.array(numbers)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+    # The definition.
+    S = np.linalg.inv(np.eye(9) / scale**2 + (Z.T * rate) @ Z)
+    np.testing.assert_allclose(found[0][2], S, atol=1e-10)
+    np.testing.assert_allclose(found[0][0], Z @ S @ Z.T @ forces, atol=1e-10)
+    assert found[0][5][2] == pytest.approx(np.linalg.slogdet(S / scale**2)[1], abs=1e-9)
+
+
+def test_it_says_that_it_did_not_converge():
     X, y = problem(40)
-    engine = ExpectationPropagation(prior_scale=1.0)
-    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
-    monkeypatch.setattr(gaussians, "MOST_ROUNDS", 1)
+    K = covariance(X)
+    engine = ExpectationPropagation(prior_scale=1.0, max_iter=2)
     assert ProcessEvidence(engine, y, None)(K) is None
+    engine.set_params(max_iter=200)
+    assert ProcessEvidence(engine, y, None)(K) is not None
     assert ProcessEvidence(engine, y, None)(-K) is None
+
+
+class StopAtTwo(Monitor):
+    """Ends a run after two rounds."""
+
+    done = 0
+
+    def update(self, done):
+        self.done = done
+
+    def should_stop(self):
+        return self.done >= 2
 
 
 def test_rounds_hear_who_wants_to_stop():
     X, y = problem(40)
-    engine = ExpectationPropagation(prior_scale=1.0)
-    K = engine.space(kernel_of(X, 10.0)).kernel_matrix(X)
-    rounds, asked = Rounds(K, (y[:, 0].astype(float), np.ones(40)), engine), []
-    assert not rounds.converge(None, lambda: bool(asked.append(1)) or len(asked) == 2)
-    assert len(rounds.moves) == 2
+    search = run(rounds_of(covariance(X), y[:, 0]), 1e-9, StopAtTwo())
+    assert search.reason == "stopped by the monitor"
+    assert len(search.changes) in (2, 3)
 
 
-@pytest.mark.parametrize("params", [{"label_noise": 0.1}, {"noise": 0.0}, {"damping": 0.5}])
+@pytest.mark.parametrize("params", [{"label_noise": 0.1}, {"noise": 0.0}, {"likelihood": "student"}])
 def test_which_engines_it_suits(params):
-    assert suits_rounds(ExpectationPropagation(), "binary")
-    assert not suits_rounds(ExpectationPropagation(**params), "binary")
-    assert not suits_rounds(ExpectationPropagation(), "ordinal")
+    assert has_process_evidence(ExpectationPropagation(), "sign")
+    assert has_process_evidence(ExpectationPropagation(damping=0.5), "sign")
+    assert not has_process_evidence(ExpectationPropagation(**params), "sign")
+    assert not has_process_evidence(ExpectationPropagation(), "interval")
+    assert not has_process_evidence(ExpectationPropagation(), "class")

@@ -21,7 +21,6 @@ from bayespoint.likelihoods import ProbitLikelihood, StudentLikelihood
 from bayespoint.rows import from_arrays
 
 ROBUST = {"likelihood": "student", "prior_scale": 1.0}
-SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "rounds"])
 
 
 def probability(likelihood, margins):
@@ -29,13 +28,12 @@ def probability(likelihood, margins):
     return np.exp(likelihood.log_likelihood(margins[..., None])[0][..., 0])
 
 
-@SCHEDULES
 @pytest.mark.parametrize("label", [0, 1])
-def test_one_point_is_exact(label, schedule):
+def test_one_point_is_exact(label):
     """The posterior of one weight given one label, and its evidence, by adaptive quadrature."""
     X = np.array([[1.7], [1.7]])  # the second class has a point of hardly any weight
     weight = np.array([1.0, 1e-12])
-    clf = machine(noise=0.5, schedule=schedule, **ROBUST)
+    clf = machine(noise=0.5, **ROBUST)
     clf.fit(X, [label, 1 - label], weight)
     likelihood, sign = StudentLikelihood(0.5), 2 * label - 1
 
@@ -69,11 +67,10 @@ def on_a_grid(flips):
     return grid_posterior(lambda w: probability(likelihood, y * (w @ X.T)).prod(axis=1))
 
 
-@SCHEDULES
 @pytest.mark.parametrize("flips", [0.0, 0.05])
-def test_runs_are_close_to_exact(schedule, flips):
+def test_runs_are_close_to_exact(flips):
     X, y = with_outlier()
-    clf = machine(noise=0.4, label_noise=flips, schedule=schedule, **ROBUST).fit(X, y)
+    clf = machine(noise=0.4, label_noise=flips, **ROBUST).fit(X, y)
     assert clf.run_.converged
     mean, covariance, evidence = on_a_grid(flips)
     np.testing.assert_allclose(clf.posterior_.mean[:, 0], mean, atol=0.03)
@@ -107,11 +104,10 @@ def one_after_another(Z, y, likelihood, sweeps=100):
     return mean, np.linalg.inv(precision), float(log_evidence)
 
 
-@SCHEDULES
-def test_the_fixed_point_is_that_of_the_plain_loop(schedule):
+def test_the_fixed_point_is_that_of_the_plain_loop():
     X, y = problem(25, 3, noise=0.5, seed=3)
     mean, covariance, evidence = one_after_another(X, y, StudentLikelihood(0.5))
-    clf = machine(noise=0.5, schedule=schedule, **ROBUST).fit(X, y)
+    clf = machine(noise=0.5, **ROBUST).fit(X, y)
     np.testing.assert_allclose(clf.posterior_.mean[:, 0], mean, atol=1e-7)
     np.testing.assert_allclose(clf.posterior_.covariance[0], covariance, atol=1e-7)
     assert clf.log_evidence_[0] == pytest.approx(evidence, abs=1e-7)
@@ -194,6 +190,21 @@ def test_several_classes_one_against_the_rest(tmp_path):
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
+def test_rows_in_blocks_have_the_posterior_of_rows_in_memory():
+    X, y = with_outlier()
+    engine = ExpectationPropagation(noise=0.4, label_noise=0.02, tol=1e-9, **ROBUST)
+    inside, outside = (BayesPointClassifier(kernel="linear", engine=engine) for _ in range(2))
+    inside.fit(X, y)
+    outside.fit(from_arrays(X, y, block_rows=9))
+    assert outside.run_.converged
+    np.testing.assert_allclose(outside.posterior_.mean, inside.posterior_.mean, atol=1e-7)
+    np.testing.assert_allclose(
+        outside.posterior_.covariance, inside.posterior_.covariance, atol=1e-7
+    )
+    np.testing.assert_allclose(outside.log_evidence_, inside.log_evidence_, atol=1e-7)
+    assert outside.left_out_error_ == pytest.approx(inside.left_out_error_)
+
+
 def test_what_it_cannot_do():
     X, y = load_iris(return_X_y=True)
     engine = ExpectationPropagation(likelihood="student")
@@ -202,7 +213,7 @@ def test_what_it_cannot_do():
         with pytest.raises(ValueError, match="likelihood='student' is made for two classes"):
             clf.set_params(multi_class=multi_class).fit(X, y)
     clf.set_params(multi_class="auto")
-    with pytest.raises(ValueError, match="'student' does not learn from rows in blocks"):
-        clf.fit(from_arrays(X, y))
+    with pytest.raises(ValueError, match="schedule.*'rounds' with likelihood='student'"):
+        clf.set_params(engine__schedule="sequential").fit(X, y)
     assert engine.for_sparse() is None
     assert engine.set_params(prior_scale=1.0).basis_noise is None

@@ -25,7 +25,6 @@ from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.rounds import Rounds, Search, Sweeps
 from bayespoint.engines.gaussian.sites import MatchedSites
 from bayespoint.engines.gaussian.tasks import (
-    ACTIVE,
     COLLAPSE,
     STALLED,
     Ending,
@@ -372,7 +371,7 @@ class ExpectationPropagation(Propagation):
             search.run(clone(self).set_params(tol=max(tol, self.tol)), progress)
             if search.reason:
                 break
-            search.reason = ACTIVE
+            search.go_on_anew()
         search.sites.likelihood = hard
 
     def joint_sites(self, labels: Labels, gaussian: Any) -> MatchedClasses:

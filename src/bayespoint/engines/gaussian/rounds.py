@@ -163,7 +163,8 @@ class Search(Iterations, ABC):
         """Let the likelihood learn from the posterior; whether sites have to move then."""
         if not self.sites.adapt(self.gaussian, self.f + self.change, tol):
             return False
-        self.reason, self.decrement = ACTIVE, np.inf
+        self.decrement = np.inf
+        self.go_on_anew()
         return True
 
     def end(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Messages]:
@@ -201,6 +202,8 @@ class Rounds(Search):
             self.gaussian.is_single = self.gaussian.suits_single
             self.slope, self.rate = self.sites.begin(self.begins_at, self.f)
             return
+        if self.begins_at is not None:  # go on from the mean that these messages make
+            self.u, self.begins_at = self.u + self.step, None
         # Without the rounding errors of each move.
         before = self.f = self.gaussian.start + self.gaussian.push(self.u)
         self.known = self.u, self.f, self.sites.state
@@ -319,7 +322,7 @@ class Sweeps(Search):
         """Sweeps from the prior, where rounds do not get on."""
         gaussian = WeightGaussian(search.gaussian.space, search.gaussian.prior)
         sweeps = cls(gaussian, search.sites.anew(gaussian), share)
-        sweeps.changes = search.changes
+        sweeps.changes, sweeps.n_before = search.changes, len(search.changes)
         return sweeps
 
     def advance(self) -> None:
@@ -347,7 +350,8 @@ class Sweeps(Search):
 
     def follow(self) -> None:
         """Go to the mean of the last posterior, and take over the sites as they are."""
-        self.u, self.f = self.u + self.step, self.f + self.change
+        self.u = self.u + self.step
+        self.f = self.gaussian.start + self.gaussian.push(self.u)
         shift, self.rate = self.sites.messages()
         self.slope = shift - self.rate * self.f
 

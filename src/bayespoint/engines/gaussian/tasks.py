@@ -110,8 +110,13 @@ class Iterations(ABC):
 
     def __init__(self) -> None:
         self.changes: list[float] = []
+        self.n_before = 0  # changes with which those that follow are not compared
         self.reason = ACTIVE
         self.left = np.inf
+
+    def go_on_anew(self) -> None:
+        """Go on with a likelihood that has changed, so that moves are larger again."""
+        self.reason, self.n_before = ACTIVE, len(self.changes)
 
     @abstractmethod
     def agrees(self, tol: float) -> bool:
@@ -138,8 +143,9 @@ class Iterations(ABC):
 
     def share_after(self, share: float, patience: int = PATIENCE) -> float:
         """The share of the next steps: half, where moves have not become smaller for a while."""
-        earlier, late = self.changes[:-patience], self.changes[-patience:]
-        if len(self.changes) % patience or not earlier or min(late) < SMALLER * min(earlier):
+        moves = self.changes[self.n_before :]
+        earlier, late = moves[:-patience], moves[-patience:]
+        if len(moves) % patience or not earlier or min(late) < SMALLER * min(earlier):
             return share
         return share / 2
 

@@ -1,7 +1,5 @@
 """Several classes in one posterior, against slow versions, sampling and two classes."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,8 +7,8 @@ from scipy.special import log_softmax
 from tests.helpers.joint import Plain, by_importance, factor_by_factor, learn, problem, targets
 
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
-from bayespoint.engines.gaussian.joint import gaussians
-from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, precisions
+from bayespoint.engines.gaussian.joint import sites
+from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, coupled, precisions
 from bayespoint.engines.gaussian.joint.sites import without
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 from bayespoint.posteriors import Messages
@@ -71,9 +69,9 @@ def test_without_covariance_between_classes_it_is_not_there(monkeypatch):
     def alone(rate):
         return np.einsum("nc,ck->nck", rate, np.eye(rate.shape[1]))
 
-    monkeypatch.setattr(gaussians, "coupled", lambda rate, f: rate * f)
-    monkeypatch.setattr("bayespoint.engines.gaussian.joint.sites.precisions", alone)
-    monkeypatch.setattr(WeightJoint, "_factorise", without_coupling)
+    monkeypatch.setattr(sites, "coupled", lambda rate, f: rate * f)
+    monkeypatch.setattr(sites, "precisions", alone)
+    monkeypatch.setattr(WeightJoint, "factorise", without_coupling)
     wrong = miss(learn(EP, Z, y), *truth)
     assert wrong[0] > 5 * right[0]
     assert wrong[1] > 5 * right[1]
@@ -95,13 +93,13 @@ def test_evidence_needs_the_determinant_of_the_sum_over_classes(monkeypatch):
     truth = by_importance(Z, y, 1.5)[1]
     bound = 0.05 + 5 * truth.std() / truth.mean() / np.sqrt(len(truth))
     assert abs(right - np.log(truth.mean())) < bound
-    factorise = OutputJoint._factorise
+    factorise = OutputJoint.factorise
 
     def without(self, rate):
         factorise(self, rate)
         self.log_determinant += 2 * np.log(self._M.diagonal()).sum()
 
-    monkeypatch.setattr(OutputJoint, "_factorise", without)
+    monkeypatch.setattr(OutputJoint, "factorise", without)
     assert abs(learn(EP, Z, y).log_evidence[0] - np.log(truth.mean())) > 2 * bound
 
 
@@ -138,13 +136,17 @@ def test_both_ways_to_the_gaussian_agree(n_classes):
     found = []
     for kind in (WeightJoint, OutputJoint):
         gaussian = kind(Plain(Z), prior)
-        gaussian.renew(shift, rate)
+        gaussian.factorise(rate)
+        slope = shift - coupled(rate, gaussian.start)
+        u, change = gaussian.solve(gaussian.residual(slope, gaussian.origin))
+        np.testing.assert_allclose(change, Z @ u, atol=1e-12)
         own, shared = gaussian.factors()
         flat = shared.reshape(n_classes * 4, -1)
         covariance = flat @ flat.T
         for c, part in enumerate(own):
             covariance[c * 4 : c * 4 + 4, c * 4 : c * 4 + 4] += part @ part.T
-        found.append((gaussian.mean, gaussian.S, gaussian.log_determinant, covariance))
+        moments = gaussian.prior.mean + u, gaussian.moments()
+        found.append((*moments, gaussian.log_determinant, covariance))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10)
     # The definition: a precision of all weights.
@@ -231,12 +233,11 @@ def test_a_part_of_a_copy_can_be_completed(n_classes, weight):
         return S @ (precision @ mean + copies * lead.T @ (a - k * a.sum() * b)), S
 
     f, S = with_copies(weight)
-    gaussian = SimpleNamespace(f=f[None], S=S[None])
     rate[label] = 1 / noise
     messages = Messages(
         weight * (rate * (shift.sum() / rate.sum()) - shift)[None], weight * rate[None]
     )
-    found = without(gaussian, messages, np.array([(weight - 1) / weight]))
+    found = without(f[None], S[None], messages, np.array([(weight - 1) / weight]))
     for (one,), expected in zip(found, with_copies(1.0), strict=True):
         np.testing.assert_allclose(one, expected, atol=1e-12)
     assert np.abs(f - with_copies(1.0)[0]).max() > 1e-3
