@@ -28,6 +28,7 @@ MOSTLY = 0.75  # coordinates a point from which outputs take fewer operations th
 # Operations n d^2 from which products in float32 save more time than the copy of the rows takes,
 # and the range of numbers whose squares and sums it can hold.
 LARGE, LOW, HIGH = 2e8, 1e-10, 1e7
+CHEAP = 64  # coordinates from which a product with A takes 1, 1/2, 1/3 ... of the time of H
 
 
 def make_gaussian(
@@ -59,6 +60,8 @@ class WeightGaussian:
         Their variances.
     width : int
         Of the matrices that are factorised.
+    cheap_steps : int
+        Steps that together take no more time than H.
     is_single : bool
         Whether sums over all points are in float32; each takes half the time.
     """
@@ -73,6 +76,8 @@ class WeightGaussian:
         self.variances = prior.output_variances(space)
         self.origin = np.zeros(self.width)
         self.is_single = False
+        # On a device products with A cost more than H, since sites are on the host.
+        self.cheap_steps = self.width // CHEAP if space.device is None else 0
 
     @property
     def suits_single(self) -> bool:
@@ -203,7 +208,7 @@ class OutputGaussian:
 
     def __init__(self, K: NDArray, space: Any = None, prior: Any = None) -> None:
         self.space, self.prior, self.K = space, prior, np.asfortranarray(K)
-        self.width = len(self.K)
+        self.width, self.cheap_steps = len(self.K), len(self.K) // CHEAP
         self.variances = np.ascontiguousarray(self.K.diagonal())
         self.start = self.origin = np.zeros(self.width)
 

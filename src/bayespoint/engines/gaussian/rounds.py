@@ -45,7 +45,6 @@ FLAT = 0.1  # share of the first slope at which a line search is content
 TRIALS = 100  # steps of a line search; far more than ever seen
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 EXACT = 0.05  # error of the means, as a share of the moves that are left
-CHEAP = 64  # coordinates from which a product with A takes 1, 1/2, 1/3 ... of the time of H
 MOST_STEPS = 16  # conjugate directions in a round
 COARSE = 1e-3  # move down to which float32 is good enough
 HALVINGS = 20  # of a step that left no posterior, before the rounds are given up
@@ -207,7 +206,7 @@ class Rounds(Search):
         # Without the rounding errors of each move.
         before = self.f = self.gaussian.start + self.gaussian.push(self.u)
         self.known = self.u, self.f, self.sites.state
-        most = min(MOST_STEPS, self.sites.fewest_steps + self.gaussian.width // CHEAP)
+        most = min(MOST_STEPS, self.sites.fewest_steps + self.gaussian.cheap_steps)
         enough = EXACT * self.sites.enough(self.left)
         self.climb(enough, most)
         if self.sites.look_ahead(self.gaussian):

@@ -26,9 +26,11 @@ from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.numbers import EPSILON, TINY
+from bayespoint.tools.threads import in_parts
 
 FEW = 250  # rows of which a factor takes no longer than to find means twice
 PRECISE, MOST_STEPS = 1e-10, 50  # error of a cavity's mean; Newton's steps to it
+PART = 4000  # rows of a compiled call: some milliseconds
 SMALLEST = 1e-10  # share of the precision of an output that a cavity must have, or it is rounding
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Labels that contradict each other, without noise or with little, leave outputs whose mean and
@@ -326,8 +328,16 @@ def agreeing(
     convex or concave for most likelihoods: Newton's steps find the m of the mean f.
     """
     if law.code is not None:
-        known = f, v, m, removed, law.signs(labels)
-        return _core.ep.agreeing(*known, law.constants, law.bounds(labels))
+        y, bounds = law.signs(labels), law.bounds(labels)
+
+        def some(own: slice) -> tuple[NDArray, NDArray, NDArray]:
+            known = f[own], v[own], m[own], removed[own], y[own]
+            limits = None if bounds is None else bounds[own]
+            return _core.ep.agreeing(*known, law.constants, limits)
+
+        found = in_parts(some, len(f), PART)
+        a, b, m = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        return a, b, m
     m = m.copy()
     for _ in range(MOST_STEPS):
         _, a, b = law.site(labels, m, v)

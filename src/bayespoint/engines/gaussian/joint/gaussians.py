@@ -77,6 +77,7 @@ class JointGaussian(ABC):
     """
 
     width: int
+    cheap_steps = 0
     is_single = suits_single = can_look_ahead = False
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
