@@ -162,10 +162,18 @@ def test_a_certain_label_has_an_exact_variance():
 def test_outputs_answer_as_weights_do(seed):
     """Steps, variances, determinants, weights: of one Gaussian in two coordinates."""
     rng = np.random.default_rng(seed)
-    Z, scale, rate, forces = rng.normal(size=(12, 9)), 1.3, rng.uniform(0, 3, 12), rng.normal(size=12)
+    Z, scale, rate, forces = (
+        rng.normal(size=(12, 9)),
+        1.3,
+        rng.uniform(0, 3, 12),
+        rng.normal(size=12),
+    )
     space, prior = Coordinates(Z), GaussianPrior(np.zeros(9), np.full(9, scale))
     found = []
-    for gaussian in (WeightGaussian(space, prior), OutputGaussian(scale**2 * Z @ Z.T, space, prior)):
+    for gaussian in (
+        WeightGaussian(space, prior),
+        OutputGaussian(scale**2 * Z @ Z.T, space, prior),
+    ):
         gaussian.factorise(rate)
         residual = gaussian.residual(forces, gaussian.origin)
         step, change = gaussian.solve(residual)
@@ -213,7 +221,9 @@ def test_rounds_hear_who_wants_to_stop():
     assert len(search.changes) in (2, 3)
 
 
-@pytest.mark.parametrize("params", [{"label_noise": 0.1}, {"noise": 0.0}, {"likelihood": "student"}])
+@pytest.mark.parametrize(
+    "params", [{"label_noise": 0.1}, {"noise": 0.0}, {"likelihood": "student"}]
+)
 def test_which_engines_it_suits(params):
     assert has_process_evidence(ExpectationPropagation(), "sign")
     assert has_process_evidence(ExpectationPropagation(damping=0.5), "sign")

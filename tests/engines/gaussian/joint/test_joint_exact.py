@@ -8,7 +8,12 @@ from tests.helpers.joint import Plain, by_importance, factor_by_factor, learn, p
 
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian.joint import sites
-from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, coupled, precisions
+from bayespoint.engines.gaussian.joint.gaussians import (
+    OutputJoint,
+    WeightJoint,
+    coupled,
+    precisions,
+)
 from bayespoint.engines.gaussian.joint.sites import without
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 from bayespoint.posteriors import Messages
