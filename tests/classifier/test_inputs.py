@@ -4,6 +4,7 @@ import pickle
 import re
 import warnings
 from datetime import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint import BayesPointClassifier
+from bayespoint.active import query
 from bayespoint.classifier import parameters
 from bayespoint.exceptions import KernelError, SparseInputWarning
+from bayespoint.reports import explain
 from bayespoint.tools import validation
 
 N = 60
@@ -142,8 +145,10 @@ def test_other_tables_are_refused_with_what_to_pass(make, words):
     with refused(words):
         BayesPointClassifier(kernel="linear").partial_fit(make(), LABELS)
     for known in (FRAME, FRAME.to_numpy(), FRAME.assign(word=["x", "y"] * (N // 2))):
-        with refused(words):
-            fit(known, LABELS).predict(make())
+        clf = fit(known, LABELS)
+        for task in (clf.predict, clf.predict_set, partial(query, clf), partial(explain, clf)):
+            with refused(words):
+                task(make())
 
 
 @pytest.mark.parametrize("others", [{}, {"word": ["x", "y"] * (N // 2)}])

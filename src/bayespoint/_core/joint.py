@@ -53,6 +53,57 @@ def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
 
 
 @compiled
+def agreeing(
+    f: NDArray,
+    cavity: NDArray,
+    label: NDArray,
+    shift: NDArray,
+    rate: NDArray,
+    settings: tuple[float, int, float],
+) -> tuple[NDArray, NDArray]:
+    """One step to sites with which the outputs of each point have the means f.
+
+    ``cavity`` are the covariances of the outputs without them. With the pull h - Pi f of the sites,
+    the cavity has the mean m = f - V (h - Pi f); there they visit each other, as in :func:`agree`.
+    """
+    noise, size = settings[0], f.shape[1]
+    a, b, s = shift.copy(), rate.copy(), np.zeros(f.shape)
+    m, S = np.empty((len(f), size)), np.empty((len(f), size, size))
+    pull, cavity_mean = np.empty(size), np.empty(size)
+    for i in range(len(f)):
+        y, V = label[i], cavity[i]
+        # The pull of the sites on the leads, the noise of the own output integrated out.
+        total, force = 1.0 / noise, 0.0
+        for j in range(size):
+            if j != y:
+                pull[j] = a[i, j] - b[i, j] * (f[i, y] - f[i, j])
+                total += b[i, j]
+                force += pull[j]
+        share, pull[y] = force / total, 0.0
+        for j in range(size):
+            if j != y:
+                pull[j] = b[i, j] * share - pull[j]
+                pull[y] -= pull[j]
+        for j in range(size):
+            cavity_mean[j] = f[i, j]
+            for k in range(size):
+                cavity_mean[j] -= V[j, k] * pull[k]
+        for j in range(size):
+            m[i, j] = cavity_mean[y] - cavity_mean[j]
+            for k in range(size):
+                S[i, j, k] = V[y, y] - V[y, j] - V[k, y] + V[j, k] + noise
+        for j in range(size):
+            if j != y:
+                add_site(m[i], S[i], j, a[i, j], b[i, j])
+    agree(m, S, label, a, b, s, settings)
+    for i in range(len(f)):
+        for j in range(size):
+            if math.isnan(s[i, j]):  # a site had no cavity: all of the point stay
+                a[i], b[i] = shift[i], rate[i]
+    return a, b
+
+
+@compiled
 def agree(
     m: NDArray,
     S: NDArray,

@@ -21,6 +21,7 @@ from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION, Axes, axes_or_new
 from bayespoint.tools.stability import unstable
+from bayespoint.tools.tables import supported
 from bayespoint.tools.validation import new_points
 
 N_DRAWS = 2000  # classifiers drawn from the posterior
@@ -203,6 +204,7 @@ def explain(
     parts = machine_of(clf)
     machine = parts.last
     model: Model = machine.model_
+    X = supported(X)
     X, training = in_pandas(X if hasattr(X, "shape") else np.asarray(X)), in_pandas(training)
 
     def prepared(rows: Any) -> Any:

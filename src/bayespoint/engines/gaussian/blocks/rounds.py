@@ -19,7 +19,7 @@ from bayespoint.posteriors import GaussianPosterior
 from bayespoint.tools.memory import check_fits
 
 MATRICES = 12  # of all pairs of weights, for a task: posterior, sums, those of blocks in work
-SITE_BYTES = 56  # of a row and task: two sites and a cavity, as they were and as they become, and a probability
+SITE_BYTES = 56  # of a row and task: sites and cavities, old and new, and a probability
 LONG = 1.0  # seconds of a round that is worth a message
 
 

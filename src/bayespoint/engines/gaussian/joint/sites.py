@@ -23,7 +23,6 @@ from bayespoint.tools.threads import in_parts
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 PART = 500  # points whose sites a compiled call finds
 STILL = 1e-10  # move at which they end
-STEPS, AGREED = 1, 1e-2  # to sites that agree with the outputs; move, over the last, that is enough
 
 
 class MatchedClasses:
@@ -46,7 +45,7 @@ class MatchedClasses:
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    has_cavities, fewest_steps = True, 2
+    has_cavities, fewest_steps = True, 8
 
     def __init__(self, labels: Labels, gaussian: JointGaussian, share: float = 1.0) -> None:
         self.codes, self.weight, likelihood, _ = labels
@@ -90,13 +89,14 @@ class MatchedClasses:
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Slopes and rates of the messages that agree with f, at cavities of these covariances."""
-        identity = np.eye(f.shape[1])
-        for _ in range(STEPS):
-            copies = precisions(self.messages().rate * (1 / self.weight)[:, None])
-            S = np.linalg.solve(identity + self.cavity @ copies, self.cavity)
-            self.shift, self.rate, moves = self.wanted(f, S)
-            if not moves > AGREED * min(self.left, 1.0):
-                break
+        settings = self.noise, INNER, STILL
+
+        def some(own: slice) -> tuple[NDArray, NDArray]:
+            sites = self.codes[own], self.shift[own], self.rate[own]
+            return _core.joint.agreeing(f[own], self.cavity[own], *sites, settings)
+
+        found = in_parts(some, len(self.codes), PART)
+        self.shift, self.rate = (np.concatenate(one) for one in zip(*found, strict=True))
         shift, rate = self.messages()
         return shift - coupled(rate, f), rate
 
