@@ -213,7 +213,7 @@ def test_what_it_cannot_do():
         with pytest.raises(ValueError, match="likelihood='student' is made for two classes"):
             clf.set_params(multi_class=multi_class).fit(X, y)
     clf.set_params(multi_class="auto")
-    with pytest.raises(ValueError, match="schedule.*'rounds' with likelihood='student'"):
+    with pytest.raises(ValueError, match=r"schedule.*'rounds' with likelihood='student'"):
         clf.set_params(engine__schedule="sequential").fit(X, y)
     assert engine.for_sparse() is None
     assert engine.set_params(prior_scale=1.0).basis_noise is None

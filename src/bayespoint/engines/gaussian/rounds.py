@@ -132,8 +132,9 @@ class Search(Iterations, ABC):
         self.is_ahead = False
         while not self.is_ahead and self.reason == ACTIVE:
             try:
-                self.advance()
-                self.renew()
+                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error
+                    self.advance()
+                    self.renew()
                 self.is_ahead = True
             except LinAlgError:
                 self.retreat()
@@ -239,6 +240,8 @@ class Rounds(Search):
             residual = gaussian.residual(self.slope, self.u)
             steepest, its_change = gaussian.solve(residual)
             square = gaussian.along(residual, steepest, its_change)
+            if not np.isfinite(square):
+                raise LinAlgError("the steps overflow")
             if square <= enough**2:
                 return
             share = 0.0
