@@ -34,7 +34,7 @@ from bayespoint.rows import from_arrays, from_npy
 from bayespoint.tools.threads import blas_threads
 
 ENGINES = {
-    "EP": ExpectationPropagation(schedule="rounds"),
+    "EP": ExpectationPropagation(),
     "Laplace": LaplaceApproximation(),
 }
 

@@ -32,7 +32,7 @@ from bayespoint.spaces.coordinates import PART
 from bayespoint.tools.threads import blas_threads
 
 ENGINES = {
-    "EP": ExpectationPropagation(schedule="rounds"),
+    "EP": ExpectationPropagation(),
     "Laplace": LaplaceApproximation(),
 }
 NETWORK = 1e9 / 8  # bytes a second: 1 Gbit/s, of the machine that adds up the sums

@@ -314,7 +314,7 @@ def test_memory_is_asked_for_before_the_rounds(monkeypatch):
     for engine in ENGINES:
         machine(engine).fit(from_arrays(X, y))
     full, laplace, diagonal = (n for n, _ in asked)
-    assert full == 40 * 50 + laplace
+    assert full == rounds.SITE_BYTES * 50 + laplace
     assert diagonal == 0
 
 

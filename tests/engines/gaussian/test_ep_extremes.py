@@ -11,7 +11,7 @@ from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 KINDS = pytest.mark.parametrize(
     "kind",
     [{}, {"schedule": "sequential"}, {"engine": "factorised-ep"}],
-    ids=["sequential", "rounds", "diagonal"],
+    ids=["rounds", "sequential", "diagonal"],
 )
 
 

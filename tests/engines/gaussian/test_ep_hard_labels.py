@@ -130,9 +130,11 @@ def test_a_collapsed_posterior_predicts_a_row_alone_as_with_others(case, monkeyp
             alone = np.vstack([clf.predict_proba(row[None]) for row in X])
             yield np.abs(clf.predict_proba(X) - alone).max()
 
-    assert max(differences()) < 1e-9
+    right = max(differences())
+    assert right < 1e-9
     rounding_counts(monkeypatch)
-    assert max(differences()) > 1e-3
+    with np.errstate(over="ignore"):
+        assert max(differences()) > 100 * max(right, 1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")

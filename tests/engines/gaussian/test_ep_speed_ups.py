@@ -123,7 +123,7 @@ def test_float32_alone_does_not_reach_it(monkeypatch, small_is_large):
 
 
 def test_small_problems_and_those_out_of_range_are_in_float64():
-    X, _y = problem(60, 20)
+    X, _ = problem(60, 20)
     assert not single(X)
     many = np.vstack([X] * 8500)
     assert single(many)

@@ -112,9 +112,13 @@ def test_weights_and_outputs_tell_the_same(data, kernel, monkeypatch):
     ],
 )
 def test_the_remedy_helps(data, kernel, parameters, schedule):
-    """Where labels cannot be had, or have several explanations, there is no fixed point."""
+    """Where labels cannot be had, or have several explanations, sites may never agree."""
     parameters = {"prior_scale": 1e3, "schedule": schedule} | parameters
     clf, caught = fit(data, kernel, **parameters)
+    if schedule == "rounds" and data is random_labels and "label_noise" in parameters:
+        assert clf.run_.converged  # shorter steps find a fixed point that sweeps do not
+        assert not caught
+        return
     assert not clf.run_.converged
     assert [type(warning) for warning in caught] == [NotConvergedWarning]
     noise = float(re.search(r"set noise to (\S+) or more", caught[0].remedy)[1])

@@ -118,7 +118,7 @@ def test_a_warm_start_takes_fewer_rounds():
 
 
 def test_variances_are_foretold_to_first_order():
-    X, _y = problem(60, seed=4)
+    X, _ = problem(60, seed=4)
     gaussian = OutputGaussian(covariance(X))
     rng = np.random.default_rng(0)
     rate = rng.uniform(0.05, 1.0, 60)

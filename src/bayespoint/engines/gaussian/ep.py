@@ -343,16 +343,19 @@ class ExpectationPropagation(Propagation):
         """Find the sites of one task; see the base class."""
         is_compiled = labels.likelihood.code is not None
         if is_compiled and (self.schedule == "sequential" or self.max_iter == 1):
-            gaussian: Any = WeightGaussian(space, prior)
-            search: Search = Sweeps(gaussian, MatchedSites(labels, gaussian), self.damping)
+            whole = WeightGaussian(space, prior)
+            search: Search = Sweeps(whole, MatchedSites(labels, whole), self.damping)
+            search.run(self, progress)
         else:
             is_positive = labels.likelihood.is_log_concave
             gaussian = make_gaussian(space, prior, rates_are_positive=is_positive)
-            sites = MatchedSites(labels, gaussian, self.damping or 1.0)
-            search = Rounds(gaussian, sites, start)
+            rounds = Rounds(gaussian, MatchedSites(labels, gaussian, self.damping or 1.0), start)
             if labels.likelihood.noise == 0:
-                self.harden(search, progress)
-        search.run(self, progress)
+                self.harden(rounds, progress)
+            rounds.run(self, progress)
+            if not gaussian.is_of_weights and rounds.reason != STALLED:
+                rounds = rounds.in_weights(self, progress)
+            search = rounds
         if is_compiled and search.reason == STALLED:
             search = Sweeps.instead_of(search, self.damping)
             search.run(self, progress)

@@ -66,7 +66,7 @@ class WeightGaussian:
         Whether sums over all points are in float32; each takes half the time.
     """
 
-    can_look_ahead = False
+    can_look_ahead, is_of_weights = False, True
 
     _L: Any  # lower triangular, of the last precision; None on a device, where F is found at once
 
@@ -203,7 +203,7 @@ class OutputGaussian:
         As of :class:`WeightGaussian`, if it is to be that of weights; the prior has one scale.
     """
 
-    is_single = suits_single = False
+    is_single = suits_single = is_of_weights = False
     can_look_ahead = True
 
     def __init__(self, K: NDArray, space: Any = None, prior: Any = None) -> None:
@@ -265,13 +265,6 @@ class OutputGaussian:
     def log_determinant(self) -> float:
         """Logarithm of the determinant of the covariance over that of the prior."""
         return -2.0 * float(np.log(self._lower.diagonal()).sum())
-
-    def weights(self, u: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How far u is from the mean of the prior, and the factor of the weights."""
-        gaussian = WeightGaussian(self.space, self.prior)
-        gaussian.factorise(self._rate)
-        move = self.prior.rooted(self.prior.spread(self.space.pull(u)))
-        return move, self.prior.rooted(gaussian.root)
 
     def by_covariance(self, u: NDArray) -> NDArray[np.float64]:
         r"""Derivative of the evidence by K: (alpha alpha^T - W^1/2 B^-1 W^1/2) / 2."""

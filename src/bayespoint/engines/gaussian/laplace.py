@@ -144,6 +144,8 @@ class LaplaceApproximation(GaussianEngine):
         gaussian = make_gaussian(space, prior, rates_are_positive=True)
         search = Rounds(gaussian, TangentSites(labels, gaussian, self.tol), start)
         search.run(self, progress)
+        if not gaussian.is_of_weights:
+            search = search.in_weights(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
             search.run(self, progress)
         return search

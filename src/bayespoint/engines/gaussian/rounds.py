@@ -33,6 +33,7 @@ from bayespoint.engines.gaussian.tasks import (
     COLLAPSE,
     HESITANT,
     MANY,
+    PATIENCE,
     SMALLER,
     STALLED,
     Iterations,
@@ -131,8 +132,9 @@ class Search(Iterations, ABC):
         self.is_ahead = False
         while not self.is_ahead and self.reason == ACTIVE:
             try:
-                self.advance()
-                self.renew()
+                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error
+                    self.advance()
+                    self.renew()
                 self.is_ahead = True
             except LinAlgError:
                 self.retreat()
@@ -191,12 +193,36 @@ class Rounds(Search):
     def __init__(self, gaussian: Any, sites: Any, start: Messages | None = None) -> None:
         super().__init__(gaussian, sites)
         self.begins_at = start
+        self.awaits_posterior = False  # of sites from which it goes on
         self.known: Any = None  # where the last sound posterior was
         self.n_retreats = 0
         self.is_near = False  # whether the last round changed outputs, and so rates, by little
 
+    def in_weights(self, engine: Any, progress: Progress) -> Rounds:
+        """The search in the coordinates of the weights, which goes on there if it has converged.
+
+        Kernel matrices that are nearly singular hide errors of :class:`OutputGaussian`.
+        """
+        gaussian = WeightGaussian(self.gaussian.space, self.gaussian.prior)
+        search = Rounds(gaussian, self.sites)
+        search.changes = self.changes[:-1]
+        search.u = gaussian.prior.spread(gaussian.space.pull(self.u + self.step))
+        search.f = gaussian.start + gaussian.push(search.u)
+        shift, search.rate = self.sites.messages()
+        search.slope = shift - self.sites.bent(search.rate, search.f)
+        search.awaits_posterior = True
+        if self.reason == "":
+            search.run(engine, progress)
+        else:
+            search.visit()
+            search.changes, search.reason = self.changes, self.reason
+        return search
+
     def advance(self) -> None:
         """Climb, the cavities keeping their variances."""
+        if self.awaits_posterior:
+            self.awaits_posterior = False
+            return
         if not self.changes:
             self.gaussian.is_single = self.gaussian.suits_single
             self.slope, self.rate = self.sites.begin(self.begins_at, self.f)
@@ -238,6 +264,8 @@ class Rounds(Search):
             residual = gaussian.residual(self.slope, self.u)
             steepest, its_change = gaussian.solve(residual)
             square = gaussian.along(residual, steepest, its_change)
+            if not np.isfinite(square):
+                raise LinAlgError("the steps overflow")
             if square <= enough**2:
                 return
             share = 0.0
@@ -280,7 +308,8 @@ class Rounds(Search):
             return True
         if self.has_cavities:
             self.sites.share = self.share_after(self.sites.share)
-            if self.sites.share < HESITANT:
+            has_none = np.isinf(self.changes[-PATIENCE:]).all() and len(self.changes) >= PATIENCE
+            if self.sites.share < HESITANT or has_none:
                 self.reason = STALLED
             return False
         # Near the mode, the decrement falls by the share of the change, or is rounding.

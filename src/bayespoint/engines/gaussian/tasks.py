@@ -29,10 +29,10 @@ SINGLE_PASS = "a single pass, as asked"
 COLLAPSE = "the posterior collapsed"
 STALLED = "moves do not shrink"
 ROUNDING = 1e-10  # moves below this are rounding errors
-PATIENCE = 10  # rounds after which moves should be smaller than they were before
+PATIENCE = 8  # rounds after which moves should be smaller than they were before
 MANY = 20  # sweeps after which the same is asked
 SMALLER = 0.5  # by this factor
-HESITANT = 0.1  # smallest share of a step that is tried
+HESITANT = 0.2  # smallest share of a step that is tried
 ACTIVE = "active"  # the reason of a task that goes on
 # Numbers in a matrix below which threads for tasks cost time: SciPy's products keep the GIL.
 LARGE_TASK = 1_000_000
