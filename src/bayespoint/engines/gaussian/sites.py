@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,65 @@ TIE, ROUNDED = 0.01, 1e-12
 
 
 class Sites(ABC):
-    """The sites of one task.
+    """What the labels of all rows say of their outputs, one or several of each.
+
+    Attributes
+    ----------
+    has_cavities : bool
+        Whether sites match moments at their cavities.
+    fewest_steps : int
+        Steps in which means follow before the next posterior, at least.
+    radius : float
+        Standard deviation of the outputs before any label is seen, the largest.
+    """
+
+    has_cavities: ClassVar[bool]
+    fewest_steps: ClassVar[int]
+    radius = np.nan  # where it does not matter
+
+    @abstractmethod
+    def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
+        """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
+
+    @abstractmethod
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes of the messages of all rows where the outputs have the means f, and rates."""
+
+    @abstractmethod
+    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
+        """How much less rows push when their outputs change."""
+
+    @abstractmethod
+    def enough(self, left: float) -> float:
+        """How exact the means should be, of sites that have so far to go."""
+
+    @abstractmethod
+    def look_ahead(self, gaussian: Any) -> bool:
+        """Set the cavities to those that the sites will have; whether that is possible."""
+
+    @abstractmethod
+    def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
+        """How far the sites are from agreeing with the posterior that they make.
+
+        The posterior has the outputs f + change, and the sites are those of f.
+        """
+
+    @abstractmethod
+    def messages(self) -> Messages:
+        """Shifts and rates of the messages of all rows."""
+
+    @property
+    @abstractmethod
+    def state(self) -> Any:
+        """What sites go back to where they leave no posterior."""
+
+    @abstractmethod
+    def go_back(self, state: Any) -> None:
+        """Go back to an earlier state, and then less far."""
+
+
+class TaskSites(Sites):
+    """The sites of one task, which has one output for each row.
 
     Parameters
     ----------
@@ -59,48 +117,21 @@ class Sites(ABC):
     def __init__(self, labels: Labels, gaussian: Any) -> None:
         self.labels, self.weight, likelihood, self.left = labels
         self.likelihood = likelihood.started(self.labels, self.weight, gaussian.variances)
-
-    @abstractmethod
-    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Slopes of the messages of all rows where the outputs have the means f, and rates."""
-
-    @abstractmethod
-    def compare(self, gaussian: Any, f: NDArray, change: NDArray) -> float:
-        """How far the sites are from agreeing with the posterior that they make.
-
-        The posterior has the outputs f + change, and the sites are those of f.
-        """
-
-    @abstractmethod
-    def messages(self) -> Messages:
-        """Shifts and rates of the messages of all rows."""
-
-    def look_ahead(self, gaussian: Any) -> bool:
-        """Set the cavities to those that the sites will have; whether that is possible."""
-        return False
-
-    @property
-    @abstractmethod
-    def state(self) -> Any:
-        """What sites go back to where they leave no posterior."""
-
-    @abstractmethod
-    def go_back(self, state: Any) -> None:
-        """Go back to an earlier state, and then less far."""
+        self.radius = float(np.sqrt(gaussian.variances.max(initial=0.0)))
 
     def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
         """How much less rows push when their outputs change."""
         return rate * change
 
 
-class MatchedSites(Sites):
+class MatchedSites(TaskSites):
     """Sites that match the moments of the labels at their cavities.
 
     Attributes
     ----------
     a, b : ndarray of shape (n,)
         One copy of each site.
-    cavity : tuple of ndarray
+    m, v : ndarray of shape (n,)
         Means and variances of the cavities.
     removed : ndarray of shape (n,)
         Copies of a site that its cavity lacks.
@@ -110,6 +141,8 @@ class MatchedSites(Sites):
         Whether the posterior has collapsed, so that outputs are a tie.
     """
 
+    has_cavities, fewest_steps = True, 2
+
     def __init__(self, labels: Labels, gaussian: Any, share: float = 1.0) -> None:
         super().__init__(labels, gaussian)
         n = len(self.labels)
@@ -117,10 +150,7 @@ class MatchedSites(Sites):
         self.m, self.v = gaussian.start.copy(), gaussian.variances.copy()
         self.share = share
         self.floor = COLLAPSED * gaussian.variances
-        self.radius = float(np.sqrt(gaussian.variances.max(initial=0.0)))
         self.is_tie = False
-
-    has_cavities, fewest_steps = True, 2
 
     def enough(self, left: float) -> float:
         """How exact the means should be, of sites that have so far to go."""
@@ -253,7 +283,7 @@ class MatchedSites(Sites):
         return self.move_cavities() > tol
 
 
-class TangentSites(Sites):
+class TangentSites(TaskSites):
     """Messages with the slopes and the curvatures of the log-likelihood at the outputs."""
 
     has_cavities, fewest_steps = False, 1
@@ -265,6 +295,10 @@ class TangentSites(Sites):
     def enough(self, left: float) -> float:
         """How exact a climb should be: exact, as it is cheap, and the next factor depends on it."""
         return 2 * self.tol
+
+    def look_ahead(self, gaussian: Any) -> bool:
+        """There are no cavities."""
+        return False
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The first derivatives of the log-likelihood, and the negative second ones."""

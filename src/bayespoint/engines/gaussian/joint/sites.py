@@ -7,6 +7,7 @@ Laplace's approximation have the slope and the curvature of the log-likelihood.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.special import log_softmax
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled, precisions
+from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.tasks import Labels, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.threads import in_parts
@@ -25,7 +27,23 @@ PART = 500  # points whose sites a compiled call finds
 STILL = 1e-10  # move at which they end
 
 
-class MatchedClasses:
+class ClassSites(Sites):
+    """The messages of rows with one output for each class."""
+
+    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
+        """Pi times a change of outputs."""
+        return coupled(rate, change)
+
+    def look_ahead(self, gaussian: Any) -> bool:
+        """Cavities stay as they are until the next posterior."""
+        return False
+
+    @abstractmethod
+    def log_evidence(self, gaussian: JointGaussian, u: NDArray, f: NDArray) -> float:
+        """The logarithm of the probability of all labels."""
+
+
+class MatchedClasses(ClassSites):
     """The sites of the argmax model: one of each point for each class but its own.
 
     Parameters
@@ -69,10 +87,6 @@ class MatchedClasses:
         shift = rate * pull[:, None] - self.shift
         return Messages(self.weight[:, None] * shift, self.weight[:, None] * rate)
 
-    def look_ahead(self, gaussian: Any) -> bool:
-        """Cavities stay as they are until the next posterior."""
-        return False
-
     def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
         """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
         if messages is None:
@@ -82,10 +96,6 @@ class MatchedClasses:
         self.shift, self.rate = rate * (self.noise * shift[own])[:, None] - shift, rate
         self.shift[own] = self.rate[own] = 0.0
         return messages.shift - coupled(messages.rate, f), messages.rate
-
-    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
-        """Pi times a change of outputs."""
-        return coupled(rate, change)
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Slopes and rates of the messages that agree with f, at cavities of these covariances."""
@@ -153,7 +163,7 @@ class MatchedClasses:
         return log_evidence(self.weight @ constant, gaussian.log_determinant, square)
 
 
-class TangentClasses:
+class TangentClasses(ClassSites):
     r"""Messages of the softmax, with rates :math:`k p` and shifts :math:`k (e_y - p) + \Pi f`.
 
     Parameters
@@ -180,10 +190,6 @@ class TangentClasses:
         """The quadratic function that the log-likelihood is near f."""
         return Messages(self.slope + coupled(self.rate, self.f), self.rate)
 
-    def look_ahead(self, gaussian: Any) -> bool:
-        """Cavities stay as they are until the next posterior."""
-        return False
-
     def begin(self, messages: Messages | None, f: NDArray) -> tuple[NDArray, NDArray]:
         """Slopes and rates to begin with: of messages of an earlier fit, or those at the prior."""
         if messages is None:
@@ -191,10 +197,6 @@ class TangentClasses:
         self.f, self.rate = f, messages.rate
         self.slope = messages.shift - coupled(messages.rate, f)
         return self.slope, self.rate
-
-    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
-        """Pi times a change of outputs."""
-        return coupled(rate, change)
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By the outputs: k (e_y - p), and the rates k p."""
