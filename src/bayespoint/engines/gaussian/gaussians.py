@@ -19,6 +19,7 @@ from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_lower, inverse_root
 from bayespoint.tools.arrays import to_host
+from bayespoint.tools.memory import available_memory
 from bayespoint.tools.numbers import EPSILON, TINY
 
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
@@ -82,10 +83,13 @@ class WeightGaussian:
     @property
     def suits_single(self) -> bool:
         """Whether float32 saves time in sums over all points, and has their range."""
-        is_large = len(self.variances) * self.width**2 >= LARGE
+        n_numbers = len(self.variances) * self.width
+        if self.space.device is not None or n_numbers * self.width < LARGE:
+            return False
+        if 8.0 * n_numbers > available_memory():  # twice the copy of the points
+            return False
         sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
-        in_range = sizes.min() > LOW and max(sizes.max(), self.space.largest) < HIGH
-        return bool(is_large and in_range and self.space.device is None)
+        return bool(LOW < sizes.min() and max(sizes.max(), self.space.largest) < HIGH)
 
     @cached_property
     def _single(self) -> Coordinates:
