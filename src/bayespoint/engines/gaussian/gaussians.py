@@ -89,7 +89,7 @@ class WeightGaussian:
         if 8.0 * n_numbers > available_memory():  # twice the copy of the points
             return False
         sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
-        return bool(LOW < sizes.min() and max(sizes.max(), self.space.largest) < HIGH)
+        return bool(sizes.min() > LOW and max(sizes.max(), self.space.largest) < HIGH)
 
     @cached_property
     def _single(self) -> Coordinates:

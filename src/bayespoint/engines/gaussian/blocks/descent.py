@@ -27,7 +27,7 @@ from bayespoint.engines.gaussian.sites import (
     standing,
     without_messages,
 )
-from bayespoint.engines.gaussian.tasks import Iterations, TaskResult
+from bayespoint.engines.gaussian.tasks import HESITANT, Iterations, TaskResult
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_lower
 from bayespoint.tools.numbers import TINY
@@ -344,7 +344,7 @@ class BlockDescent(Iterations):
     def agrees(self, tol: float) -> bool:
         """Whether the sites agree with their posterior, or steps are rounding errors."""
         if self.has_cavities:
-            self.share = self.share_after(self.share)
+            self.share = max(HESITANT, self.share_after(self.share))
             return self.left <= tol
         return self.left <= tol or (self.is_near and self.falls > 10 * NEAR)
 

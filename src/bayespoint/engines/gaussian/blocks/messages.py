@@ -24,7 +24,7 @@ from bayespoint.engines.gaussian.blocks.rows import Design, Look, Order, Sums
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED
-from bayespoint.engines.gaussian.tasks import Iterations, Labels, TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import HESITANT, Iterations, Labels, TaskResult, log_evidence
 from bayespoint.spaces import Coordinates
 
 STEPS = 30  # to find the messages of single rows, at most; two or three are enough
@@ -257,7 +257,7 @@ class BlockMessages(Iterations):
 
     def agrees(self, tol: float) -> bool:
         """Whether the messages agree with each other."""
-        self.share = self.share_after(self.share)
+        self.share = max(HESITANT, self.share_after(self.share))
         return self.left <= tol
 
     def end(self, tol: float) -> Belief:
