@@ -110,7 +110,7 @@ def test_a_worker_is_killed_in_the_second_round(workers, slow, expected):
 def test_state_on_workers_is_noticed(workers, slow, folder):
     """The tests here can fail: sites that stay on workers are lost with them."""
 
-    params = {**PARAMS, "engine": ExpectationPropagation(label_noise=0.01, max_iter=5)}
+    params = {**PARAMS, "engine": ExpectationPropagation(max_iter=5)}
 
     def stateful():
         clf = BayesPointClassifier(**params)

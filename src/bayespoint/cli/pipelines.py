@@ -146,7 +146,8 @@ def with_table(
     whole, model = copy(machine), machine.model_
     facts, own = dict(model.facts), model.scaling
     relevance = facts.get("feature_relevance")
-    if relevance is not None and not callable(relevance) and len(relevance) == model.n_features:
+    relevance = relevance() if callable(relevance) else relevance
+    if relevance is not None and len(relevance) == model.n_features:
         facts["feature_relevance"] = np.bincount(table.owner, relevance)
     if scaling is not None and own is not None:
         scaling = Scaling(scaling.mean + scaling.scale * own.mean, scaling.scale * own.scale)

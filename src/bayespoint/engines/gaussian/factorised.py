@@ -139,7 +139,7 @@ class FactorisedPropagation(Propagation):
 
     def begin_blocks(self, task: int, prior: GaussianPrior, rows: BlockRows) -> BlockMessages:
         """A task over blocks, before the first round."""
-        return BlockMessages(task, prior, rows.sizes, self.damping or 1.0)
+        return BlockMessages(task, prior, rows.sizes, self.damping)
 
     @property
     def is_filter(self) -> bool:

@@ -182,8 +182,8 @@ class BlockMessages(Iterations):
         Of its weights.
     sizes : list of int
         Rows of the blocks.
-    share : float, default=1.0
-        Share of each step that is taken.
+    damping : float or None
+        Share of each step that is taken; None is 1, and less while moves do not decrease.
 
     Attributes
     ----------
@@ -201,10 +201,11 @@ class BlockMessages(Iterations):
     has_cavities, keeps_rows = True, False
 
     def __init__(
-        self, task: int, prior: GaussianPrior, sizes: list[int], share: float = 1.0
+        self, task: int, prior: GaussianPrior, sizes: list[int], damping: float | None
     ) -> None:
         super().__init__()
-        self.task, self.prior, self.share, self.radius = task, prior, share, 0.0
+        self.task, self.prior, self.damping, self.radius = task, prior, damping, 0.0
+        self.share = damping or 1.0
         zeros = np.zeros(len(prior.mean))
         self.sites: list[MessagesOfBlock] = [np.zeros((2, len(zeros))) for _ in sizes]
         self._take(zeros, zeros)
@@ -257,7 +258,9 @@ class BlockMessages(Iterations):
 
     def agrees(self, tol: float) -> bool:
         """Whether the messages agree with each other."""
-        self.share = max(HESITANT, self.share_after(self.share))
+        if self.damping is None:
+            grows = len(self.changes) > 1 and not self.changes[-1] < self.changes[-2]
+            self.share = max(HESITANT, self.share / 2) if grows else min(1.0, 1.2 * self.share)
         return self.left <= tol
 
     def end(self, tol: float) -> Belief:
