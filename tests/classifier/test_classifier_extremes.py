@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError
 from bayespoint import BayesPointClassifier
 from bayespoint.active import query
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.rows import from_arrays
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -101,10 +101,10 @@ def test_a_prior_that_rounding_errors_have_lost_is_an_error(monkeypatch):
     engine = ExpectationPropagation(prior_scale=1.0)
     clf = fitted(engine=engine)
 
-    def given(*arguments):
+    def factorise(*arguments):
         raise LinAlgError("not positive definite")
 
-    monkeypatch.setattr(GaussianPrior, "given", given)
+    monkeypatch.setattr(WeightGaussian, "factorise", factorise)
     with pytest.raises(ValueError, match=r"The prior.*lost in rounding errors\. Scale"):
         clf.partial_fit(X, Y)
 

@@ -56,6 +56,7 @@ def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
 def agreeing(
     f: NDArray,
     cavity: NDArray,
+    removed: NDArray,
     label: NDArray,
     shift: NDArray,
     rate: NDArray,
@@ -63,8 +64,9 @@ def agreeing(
 ) -> tuple[NDArray, NDArray]:
     """One step to sites with which the outputs of each point have the means f.
 
-    ``cavity`` are the covariances of the outputs without them. With the pull h - Pi f of the sites,
-    the cavity has the mean m = f - V (h - Pi f); there they visit each other, as in :func:`agree`.
+    ``cavity`` are the covariances of the outputs without ``removed`` copies r of them. With the pull
+    h - Pi f of the sites, the cavity has the mean m = f - r V (h - Pi f); there they visit each
+    other, as in :func:`agree`.
     """
     noise, size = settings[0], f.shape[1]
     a, b, s = shift.copy(), rate.copy(), np.zeros(f.shape)
@@ -87,7 +89,7 @@ def agreeing(
         for j in range(size):
             cavity_mean[j] = f[i, j]
             for k in range(size):
-                cavity_mean[j] -= V[j, k] * pull[k]
+                cavity_mean[j] -= removed[i] * V[j, k] * pull[k]
         for j in range(size):
             m[i, j] = cavity_mean[y] - cavity_mean[j]
             for k in range(size):

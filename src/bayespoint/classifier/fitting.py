@@ -216,8 +216,6 @@ def train_apart(parameters: Parameters, problem: Problem, monitor: Monitor, seed
     for task, term in enumerate(kernel.of_classes(len(problem.classes))):
         params = {"kernel": term, "temperature": 1.0}
         own = replace(problem, classes=np.arange(2), codes=1 * (problem.codes == task))
-        if problem.messages is not None:
-            own = replace(own, messages=problem.messages.of_task(task))
         parts.append(train(*with_params(parameters, own, params), monitor, seed))
         for warning in parts[-1].run.warnings:
             warning.task = task  # type: ignore[attr-defined]
@@ -307,7 +305,6 @@ def solve(
         trainer,
         problem.groups,
         problem.unit,
-        problem.messages,
     )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)

@@ -58,8 +58,6 @@ class Problem:
         Whether they were made dense of sparse rows.
     groups : ndarray of int, shape (n_samples,), or None
         Which rows belong together, 0, 1, 2 ...; None if each stands alone.
-    messages : Messages or None
-        Messages of the rows in another fit, where the engine may begin.
     """
 
     points: NDArray
@@ -76,7 +74,6 @@ class Problem:
     was_sparse: bool = False
     groups: NDArray[np.intp] | None = None
     unit: NDArray[np.float64] | None = None
-    messages: Any = None
 
     @classmethod
     def pose(
@@ -196,7 +193,6 @@ class Problem:
             weight=weight,
             unit=unit,
             groups=groups,
-            messages=None,
         )
 
     @property

@@ -216,7 +216,11 @@ class OrdinalLikelihood(Likelihood):
         if self.step is not None and (turn := (change := self.slope - gradient) @ self.step) > 0:
             known = bend @ self.step  # as in BFGS: what the last step has shown of the bend
             bend += np.outer(change, change) / turn - np.outer(known, known) / (self.step @ known)
-        step = np.linalg.solve(bend + EPSILON * np.abs(bend).max() * np.eye(len(bend)), gradient)
+        try:
+            ridge = EPSILON * np.abs(bend).max() * np.eye(len(bend))
+            step = np.linalg.solve(bend + ridge, gradient)
+        except np.linalg.LinAlgError:  # labels of next to no weight do not bend the evidence
+            return None
         if not gradient @ step > max(enough, ROUNDING) ** 2:
             return None
         before = 0.0 if self.step is None else self.step @ step

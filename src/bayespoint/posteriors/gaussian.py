@@ -46,11 +46,6 @@ class Messages(NamedTuple):
     shift: NDArray[np.float64]
     rate: NDArray[np.float64]
 
-    def of_task(self, task: int) -> Messages:
-        """Those of one task."""
-        own = slice(task, task + 1)
-        return Messages(self.shift[:, own], self.rate[:, own])
-
 
 def check_messages(messages: Messages | None, n_outputs: int) -> None:
     """Raise an error unless messages, if there are some, are about so many outputs."""

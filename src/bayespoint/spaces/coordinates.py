@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class Coordinates:
            [2., 1.]])
     """
 
+    is_single: ClassVar[bool] = False  # whether rows are in float32 where they are read
+
     def __init__(self, Z: Any) -> None:
         self.Z_ = Z
 
@@ -92,12 +94,19 @@ class Coordinates:
 
     def native_rows(self, which: slice | NDArray[np.intp]) -> Array:
         """The same where they are."""
-        return self.Z_[which]
+        rows = self.Z_[which]
+        return rows.astype(np.float32) if self.is_single else rows
+
+    def in_single(self) -> Coordinates:
+        """The same points, a part of which at a time is rounded to float32 where it is read."""
+        points = Coordinates(self.Z_)
+        vars(points)["is_single"] = True
+        return points
 
     def there(self, values: Any) -> Array:
         """Numbers where the rows are, in the type that these have."""
         if self.device is None:
-            return values.astype(self.Z_.dtype, copy=False)
+            return values.astype(np.float32 if self.is_single else self.Z_.dtype, copy=False)
         return to_device(values, self.device, self.Z_.dtype)
 
     def _zeros(self, *shape: int) -> Array:

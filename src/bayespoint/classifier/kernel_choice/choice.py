@@ -141,7 +141,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
                 continue
             current_monitor().tell(f"trying {candidate.name}")
             proposal = propose(study, candidate)
-            trials.append(try_out(study, proposal, size, begin=trials[-1:]))
+            trials.append(try_out(study, proposal, size))
         share = weigh(study, trials).share
     with useful_threads(len(problem.codes) * FEWEST_COMPONENTS):
         # 3. Train
@@ -248,7 +248,7 @@ def size_for_comparison(parameters: Parameters, whole: Study) -> tuple[Any, bool
 def with_smaller_scale(study: Study, trial: Trial, size: int | None) -> Trial:
     """The trial; if it is too sure, with a smaller scale, as long as that is better."""
     while trial.proposal.is_learned and trial.temperature > TOO_SURE and study.clock.left > 0:
-        weaker = try_out(study, trial.proposal.weaker(), size, begin=[trial])
+        weaker = try_out(study, trial.proposal.weaker(), size)
         if weaker.loss >= trial.loss:
             break
         trial = weaker
@@ -276,11 +276,7 @@ def with_larger_basis(
     if size is not None:
         twice = basis_size(n_points, n_tasks, len(kernels), 2.0) or few
         size = max(size, min(few, twice))
-    larger: list[Trial] = []
-    for proposal, small in zip(proposals, trials, strict=True):
-        begin = [small] if rows is None else larger[-1:]
-        larger.append(try_out(whole, proposal, size, begin))
-    return larger
+    return [try_out(whole, proposal, size) for proposal in proposals]
 
 
 def weigh(study: Study, trials: list[Trial], rows: Any = slice(None)) -> Blend:

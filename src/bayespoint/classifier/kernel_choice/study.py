@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,16 +134,6 @@ class Trial(NamedTuple):
     loss: float
     report: str
 
-    @property
-    def messages(self) -> Any:
-        """Messages of the rows to the outputs of the last model; None if it has none."""
-        return messages_of(self.members[-1][1])
-
-
-def messages_of(model: Model) -> Any:
-    """Messages of the training rows to the outputs of a model; None if it has none."""
-    return getattr(model.posterior, "messages", None)
-
 
 def propose(study: Study, candidate: Candidate) -> Proposal:
     """Learn a candidate's parameters: from all rows, from each half or fold, or not at all."""
@@ -190,17 +180,12 @@ def with_relevance(candidate: Candidate, problem: Problem, rows: NDArray[np.intp
     return kernel
 
 
-def try_out(
-    study: Study, proposal: Proposal, size: int | None, begin: Sequence[Trial] = ()
-) -> Trial:
+def try_out(study: Study, proposal: Proposal, size: int | None) -> Trial:
     """Train a model with each kernel, and predict the rows that it was not learned from.
 
-    ``size`` is the largest number of rows in a basis; None takes all. Each model begins at the
-    messages of the last one, the first at those of the trial ``begin`` of the same rows, if there
-    is one: messages belong to rows, and those of another kernel are nearly right.
+    ``size`` is the largest number of rows in a basis; None takes all.
     """
     codes, weight = study.problem.codes, study.problem.weight
-    messages = begin[0].messages if begin else None
     members, predictions = [], []
     left_out = np.empty((len(codes), len(study.problem.classes)))
     for kernel, others in proposal.kernels:
@@ -211,8 +196,7 @@ def try_out(
             "temperature": 1.0,
         }
         with study.clock.training():
-            model = study.train(params, replace(study.problem, messages=messages))
-        messages = messages_of(model) or messages
+            model = study.train(params, study.problem)
         members.append((params, model))
         predictions.append(left_out_probabilities(model, codes))
         left_out[others] = predictions[-1][others]

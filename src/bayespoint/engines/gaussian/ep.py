@@ -360,6 +360,7 @@ class ExpectationPropagation(Propagation):
             search = Sweeps.instead_of(search, self.damping)
             search.run(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
+            search.end_early(self, should_stop=False)
             search.run(self, progress)
         return search
 

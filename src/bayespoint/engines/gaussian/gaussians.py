@@ -19,7 +19,6 @@ from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_lower, inverse_root
 from bayespoint.tools.arrays import to_host
-from bayespoint.tools.memory import available_memory
 from bayespoint.tools.numbers import EPSILON, TINY
 
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
@@ -83,31 +82,23 @@ class WeightGaussian:
     @property
     def suits_single(self) -> bool:
         """Whether float32 saves time in sums over all points, and has their range."""
-        n_numbers = len(self.variances) * self.width
-        if self.space.device is not None or n_numbers * self.width < LARGE:
-            return False
-        if 8.0 * n_numbers > available_memory():  # twice the copy of the points
+        if self.space.device is not None or len(self.variances) * self.width**2 < LARGE:
             return False
         sizes = np.append(self.prior.scales, np.sqrt(self.variances[self.variances > 0]))
         return bool(sizes.min() > LOW and max(sizes.max(), self.space.largest) < HIGH)
 
-    @cached_property
-    def _single(self) -> Coordinates:
-        """The points in float32."""
-        return Coordinates(self.space.rows().astype(np.float32))
-
     @property
     def _points(self) -> Coordinates:
-        """The points in the precision of the moment."""
-        return self._single if self.is_single else self.space
+        """The points in the precision of large sums at the moment."""
+        return self.space.in_single() if self.is_single else self.space
 
     def push(self, u: NDArray) -> NDArray[np.float64]:
         """A u, the change of outputs."""
-        return self._points.outputs(self.prior.rooted(u))
+        return self.space.outputs(self.prior.rooted(u))
 
     def residual(self, forces: NDArray, u: NDArray) -> NDArray[np.float64]:
         """A^T s - P u: what forces s on the outputs leave of the gradient at u."""
-        return self.prior.spread(self._points.pull(forces)) - u
+        return self.prior.spread(self.space.pull(forces)) - u
 
     def inner(self, u: NDArray, step: NDArray, change: NDArray) -> float:
         """u^T P d, for a step d that changes outputs by A d."""
@@ -187,7 +178,7 @@ class WeightGaussian:
 
     def covary(self, forces: NDArray) -> NDArray[np.float64]:
         """The covariance of all outputs times a vector."""
-        return self.solve(self.prior.spread(self._points.pull(forces)))[1]
+        return self.solve(self.prior.spread(self.space.pull(forces)))[1]
 
 
 class OutputGaussian:

@@ -147,6 +147,7 @@ class LaplaceApproximation(GaussianEngine):
         if not gaussian.is_of_weights:
             search = search.in_weights(self, progress)
         while search.sites.likelihood.learns and not search.reason and search.adapt(self.tol):
+            search.end_early(self, should_stop=False)
             search.run(self, progress)
         return search
 

@@ -49,6 +49,8 @@ EXACT = 0.05  # error of the means, as a share of the moves that are left
 MOST_STEPS = 16  # conjugate directions in a round
 COARSE = 1e-3  # move down to which float32 is good enough
 HALVINGS = 20  # of a step that left no posterior, before the rounds are given up
+LEAST = 0.05  # smallest share of a step where there are no sweeps instead
+WEAKER = 200  # halvings of sites, after which nothing is left of them
 
 
 class LineSearch(NamedTuple):
@@ -307,9 +309,9 @@ class Rounds(Search):
         if self.left <= tol:
             return True
         if self.has_cavities:
-            self.sites.share = self.share_after(self.sites.share)
+            self.sites.share = max(self.share_after(self.sites.share), LEAST)
             has_none = np.isinf(self.changes[-PATIENCE:]).all() and len(self.changes) >= PATIENCE
-            if self.sites.share < HESITANT or has_none:
+            if self.sites.can_be_swept and (self.sites.share < HESITANT or has_none):
                 self.reason = STALLED
             return False
         # Near the mode, the decrement falls by the share of the change, or is rounding.
@@ -366,7 +368,7 @@ class Sweeps(Search):
         """Go back to the sites before the last sweep, as those of outputs that are a tie."""
         self.reason, self.sites.is_tie = COLLAPSE, True
         self.sites.a, self.sites.b = self.before
-        while True:
+        for _ in range(WEAKER):
             self.u, self.f = self.gaussian.origin, self.gaussian.start
             self.step, self.change = np.zeros_like(self.u), np.zeros_like(self.f)
             self.follow()
@@ -375,6 +377,10 @@ class Sweeps(Search):
                 return
             except LinAlgError:  # weaker sites make a posterior, at last that of the prior
                 self.sites.a, self.sites.b = self.sites.a / 2, self.sites.b / 2
+        raise ValueError(
+            "The prior, such as the posterior of earlier batches, is lost in rounding errors. "
+            "Scale the features to mean 0 and variance 1, or set a smaller prior_scale."
+        )
 
     def follow(self) -> None:
         """Go to the mean of the last posterior, and take over the sites as they are."""

@@ -49,12 +49,15 @@ class Sites(ABC):
         Whether sites match moments at their cavities.
     fewest_steps : int
         Steps in which means follow before the next posterior, at least.
+    can_be_swept : bool
+        Whether there are sweeps over them, one after another.
     radius : float
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
     has_cavities: ClassVar[bool]
     fewest_steps: ClassVar[int]
+    can_be_swept = False
     radius = np.nan  # where it does not matter
 
     @abstractmethod
@@ -148,7 +151,7 @@ class MatchedSites(TaskSites):
         n = len(self.labels)
         self.a, self.b, self.removed = np.zeros(n), np.zeros(n), np.ones(n)
         self.m, self.v = gaussian.start.copy(), gaussian.variances.copy()
-        self.share = share
+        self.share, self.can_be_swept = share, self.likelihood.code is not None
         self.floor = COLLAPSED * gaussian.variances
         self.is_tie = False
 

@@ -103,7 +103,8 @@ class MatchedClasses(ClassSites):
 
         def some(own: slice) -> tuple[NDArray, NDArray]:
             sites = self.codes[own], self.shift[own], self.rate[own]
-            return _core.joint.agreeing(f[own], self.cavity[own], *sites, settings)
+            known = f[own], self.cavity[own], self.removed[own]
+            return _core.joint.agreeing(*known, *sites, settings)
 
         found = in_parts(some, len(self.codes), PART)
         self.shift, self.rate = (np.concatenate(one) for one in zip(*found, strict=True))
