@@ -64,7 +64,7 @@ def agreeing(
 ) -> tuple[NDArray, NDArray]:
     """One step to sites with which the outputs of each point have the means f.
 
-    ``cavity`` are the covariances of the outputs without ``removed`` copies r of them. With the pull
+    ``cavity`` are the covariances of the outputs without ``removed`` copies r. With the pull
     h - Pi f of the sites, the cavity has the mean m = f - r V (h - Pi f); there they visit each
     other, as in :func:`agree`.
     """

@@ -27,7 +27,7 @@ MOST_FITS = 20
 # Gain of log evidence of the last step. On the tables that defaults are tuned on, 0.2 was then left
 # to gain, after 5 fits; with 0.1 instead it took a quarter more fits.
 SMALL_GAIN = 0.3
-TOLERANCE = 1e-2  # of sites, whose errors change the evidence by their squares only
+TOLERANCE = 1e-3  # of sites, whose errors change the evidence by their squares only
 MANY = 200  # points from which half of them say where to begin
 
 

@@ -191,7 +191,7 @@ def find_sites(
 
 
 def look(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
-    """What rows look like at the end, some of them at a time; see :func:`summary`."""
+    """What rows look like at the end, some of them at a time."""
     law = order.likelihood
     for own, space, targets, weight, left in order.design.parts(block):
         for i, place in enumerate(order.beliefs):

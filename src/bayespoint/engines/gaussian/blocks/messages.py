@@ -159,7 +159,7 @@ def row_messages(
 
 
 def look(block: Any, sites: list[MessagesOfBlock] | None, order: Order) -> Iterator[Look]:
-    """What rows look like at the end; see :func:`summary`."""
+    """What rows look like at the end."""
     assert sites is not None
     space, targets, weight, left = sparse_rows_of(block, order.design)
     for i, belief in enumerate(order.beliefs):
