@@ -276,11 +276,11 @@ def test_a_model_to_begin_with(tmp_path, kernel):
     if kernel == "linear":
         assert abs(FRAME["x"][shown["row"]]) < 0.5  # it knows where the border is
     assert shown["opinion"] is not None
-    go(session, 6)
+    go(session, 12)
     X = FRAME.to_numpy()
     final = session.final_machine()
     assert np.mean(final.predict(X) == TRUTH) > 0.85
-    if kernel == "linear":  # six more labels change little
+    if kernel == "linear":  # twelve more labels change little
         assert np.mean(final.predict(X) == start.predict(X)) > 0.9
     assert not np.array_equal(final.predict_proba(X), start.predict_proba(X))
     session.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -156,8 +157,15 @@ def errors_in_words() -> Iterator[None]:
         raise typer.Exit(ExitCode.FAILED) from None
     except (Exception, KeyboardInterrupt) as error:
         message, code = in_words(error)
+        if is_full(error):  # so that what is left in the buffer is no second error
+            discard(sys.stdout)
         say_error(message)
         raise typer.Exit(code) from None
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether standard output has no room left: errors of other files have their names."""
+    return isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None
 
 
 def in_words(error: BaseException) -> tuple[str, ExitCode]:
@@ -171,6 +179,8 @@ def in_words(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, ValueError):
         is_usage = PARAMETER_ERROR.match(str(error))
         return str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED
+    if is_full(error):
+        return f"cannot write to standard output: {os.strerror(errno.ENOSPC)}", ExitCode.FAILED
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}", ExitCode.FAILED
     if isinstance(error, (MemoryError, OSError)):
