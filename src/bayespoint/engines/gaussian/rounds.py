@@ -149,6 +149,11 @@ class Search(Iterations, ABC):
     def retreat(self) -> None:
         """End where the sites leave no posterior."""
 
+    def take_over(self) -> None:
+        """Take over slopes and rates of the sites as they are, at the outputs f."""
+        shift, self.rate = self.sites.messages()
+        self.slope = shift - self.sites.bent(self.rate, self.f)
+
     def renew(self) -> None:
         """Compute the posterior of the sites, and how far these are from agreeing with it."""
         residual = self.gaussian.residual(self.slope, self.u)
@@ -210,8 +215,7 @@ class Rounds(Search):
         search.changes = self.changes[:-1]
         search.u = gaussian.prior.spread(gaussian.space.pull(self.u + self.step))
         search.f = gaussian.start + gaussian.push(search.u)
-        shift, search.rate = self.sites.messages()
-        search.slope = shift - self.sites.bent(search.rate, search.f)
+        search.take_over()
         search.awaits_posterior = True
         if self.reason == "":
             search.run(engine, progress)
@@ -250,8 +254,7 @@ class Rounds(Search):
             self.u, self.f, state = self.known
             self.sites.go_back(state)
             if self.reason == STALLED:
-                shift, self.rate = self.sites.messages()
-                self.slope = shift - self.sites.bent(self.rate, self.f)
+                self.take_over()
                 self.renew()
 
     def climb(self, enough: float, most: int) -> None:
@@ -386,8 +389,7 @@ class Sweeps(Search):
         """Go to the mean of the last posterior, and take over the sites as they are."""
         self.u = self.u + self.step
         self.f = self.gaussian.start + self.gaussian.push(self.u)
-        shift, self.rate = self.sites.messages()
-        self.slope = shift - self.rate * self.f
+        self.take_over()
 
     def sweep(self) -> None:
         """Visit all rows; where an output's variance is lost in rounding errors, begin anew."""

@@ -312,7 +312,7 @@ class BlockDescent(Iterations):
             return
         self.is_ahead = True
         self.radius = max(self.radius, float(np.sqrt(sums.widest[i])))
-        distance = float(np.linalg.norm(self.root.T @ (H - self.precision) @ self.root, 2))
+        known = self.root, self.precision
         self.u, self.precision, self.root = tried, H, inverse_lower(L).T
         self.step = -cho_solve((L, True), gradient, check_finite=False)
         self.search = LineSearch(float(gradient @ self.step))
@@ -326,6 +326,8 @@ class BlockDescent(Iterations):
         if self.keeps_rows:
             self.sites, self.left = new, float(sums.largest[i])
         else:
+            root, precision = known
+            distance = float(np.linalg.norm(root.T @ (H - precision) @ root, 2))
             self.left = max(self.decrement, distance)
         if np.isinf(sums.largest[i]):  # no cavity: lack no more copies than are there
             self.takes_copies, self.left = True, np.inf
